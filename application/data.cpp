@@ -53,8 +53,7 @@ void require_labelled_for_options(const Dataset& data, const Options& options) {
         std::tuple{"--shift", options.shift > 0, left_out},
         std::tuple{"--class-names", !options.class_names.empty(), left_out},
         std::tuple{"--report", !options.report.empty(), left_out},
-        std::tuple{"--flash", options.flash.has_value(), std::string("use --weight-bits")},
-        std::tuple{"--max-drop", options.max_drop.has_value(), std::string("use --weight-bits")}}) {
+        std::tuple{"--max-drop", options.max_drop.has_value(), std::string("use --flash")}}) {
     if (!is_given) continue;
     throw command_line::UsageError(fmt::format(
         "{}: expected examples of one input and one output with class labels, found '{}' with {} "

@@ -66,10 +66,10 @@ std::vector<OutputName> output_names(const Model& float_model) {
   return names;
 }
 
-std::vector<OutputLoss> losses_of(const Options& options, const Model& network,
+std::vector<OutputLoss> losses_of(const LossOptions& options, const Model& network,
                                   const std::vector<OutputName>& outputs, const Dataset& data) {
   const auto losses = values_by_output("--loss", options.losses, outputs);
-  const auto weights = values_by_output("--loss-weight", options.loss_weights, outputs);
+  const auto weights = values_by_output("--loss-weight", options.weights, outputs);
   if (outputs.size() == 1 && !weights.empty()) {
     throw command_line::UsageError(
         "--loss-weight: expected a model of several outputs, found one; leave it out");

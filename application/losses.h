@@ -5,6 +5,7 @@
 #include <octet/train/output_losses.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "options.h"
@@ -27,7 +28,14 @@ std::vector<OutputName> output_names(const Model& float_model);
 /// the kind of its targets, and weight 1. Throws command_line::UsageError for options that are not
 /// NAME=VALUE, for names of no output and of no loss, and for weights of a single output, and as
 /// require_output_for().
-std::vector<OutputLoss> losses_of(const Options& options, const Model& network,
+std::vector<OutputLoss> losses_of(const LossOptions& options, const Model& network,
                                   const std::vector<OutputName>& outputs, const Dataset& data);
+
+/// Gives them to TrainerOptions or BitSearchOptions.
+template <class Options>
+void set_losses(Options& options, std::vector<OutputLoss> losses) {
+  options.loss = losses.front().loss;
+  if (losses.size() > 1) options.losses = std::move(losses);
+}
 
 }  // namespace octet::application

@@ -293,14 +293,18 @@ void add_array_options(CLI::App& app, Options& options) {
       ->check(kFile)
       ->type_name("FILE");
   app.option_defaults()->group("Training");
+  add_loss_options(app, options.losses);
+}
+
+void add_loss_options(CLI::App& app, LossOptions& options) {
   app.add_option("--loss", options.losses,
                  "The loss of an output, by the name of its function in the library, e.g. "
                  "mean_absolute_error; default: by its targets and its last layer. May be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME=LOSS");
-  app.add_option("--loss-weight", options.loss_weights,
-                 "The weight of an output's loss in the sum that is trained, of several outputs; "
-                 "default: 1. May be repeated")
+  app.add_option("--loss-weight", options.weights,
+                 "The weight of an output's loss in the sum of several outputs; default: 1. May be "
+                 "repeated")
       ->allow_extra_args(false)
       ->type_name("NAME=W");
 }

@@ -163,7 +163,7 @@ class Run {
   /// What is wrong with losses is known before anything is trained.
   void name_outputs(const Model& model) {
     names_ = output_names(model);
-    static_cast<void>(losses_of(options_, model, names_, data_.train));
+    static_cast<void>(losses_of(options_.losses, model, names_, data_.train));
     for (std::size_t k = 0; k < names_.size(); ++k) {
       results_.outputs.push_back(
           {.name = names_[k].tensor, .is_accuracy = data_.test.has_labels(k)});
@@ -199,21 +199,17 @@ class Run {
   }
 
   Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile) {
-    std::vector<OutputLoss> losses = losses_of(options_, network, names_, data_.train);
-    Loss first = losses.front().loss;
-    if (losses.size() == 1) losses.clear();
-    Trainer trainer(network, Adam(std::move(schedule)),
-                    {.loss = std::move(first),
-                     .losses = std::move(losses),
-                     .batch_size = options_.batch,
-                     .seed = seed,
-                     .shards = options_.shards,
-                     .gradients = options_.gradients,
-                     .group = &group_,
-                     .augment = moved_images(options_),
-                     .calibration_batches = calibration_batches(options_),
-                     .profile = options_.profile ? &profile : nullptr,
-                     .should_stop = [this] { return signals_.requested(); }});
+    TrainerOptions how{.batch_size = options_.batch,
+                       .seed = seed,
+                       .shards = options_.shards,
+                       .gradients = options_.gradients,
+                       .group = &group_,
+                       .augment = moved_images(options_),
+                       .calibration_batches = calibration_batches(options_),
+                       .profile = options_.profile ? &profile : nullptr,
+                       .should_stop = [this] { return signals_.requested(); }};
+    set_losses(how, losses_of(options_.losses, network, names_, data_.train));
+    Trainer trainer(network, Adam(std::move(schedule)), std::move(how));
     if (!group_.is_root()) return trainer;
     const auto style =
         options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
@@ -266,7 +262,9 @@ class Run {
 
   /// A run that is resumed later has the bits again.
   void search(const Model& model) {
-    const BitSearch found = search_bits(options_, model, data_.train, options_.quantize, group_);
+    const BitSearch found =
+        search_bits(options_, model, losses_of(options_.losses, model, names_, data_.train),
+                    data_.train, options_.quantize, group_);
     for (const auto& [layer, bits] : found.chosen_bits()) {
       run_.keep(kept_bits(layer), static_cast<double>(bits));
     }

@@ -100,6 +100,7 @@ void import_model(const ImportOptions& options);
 struct SearchOptions {
   std::string file;
   std::string data;
+  application::LossOptions losses;
   ContractOptions contract;
   /// One of the two is given.
   std::optional<std::int64_t> flash;

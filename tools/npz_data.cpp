@@ -1,6 +1,7 @@
 #include "npz_data.h"
 
 #include <fmt/format.h>
+#include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
@@ -137,6 +138,16 @@ Dataset read_npz_data(const std::string& file, const IntegerModel& model) {
                     file, names_in(arrays)));
   }
   return Dataset::from_tensors(std::filesystem::path(file).stem().string(), features, targets);
+}
+
+void require_images_suffice(const Model& model, const std::string& file, const std::string& data) {
+  const std::size_t inputs = model.input_layers().size();
+  const std::size_t outputs = model.output_layers().size();
+  if (inputs == 1 && outputs == 1) return;
+  throw command_line::UsageError(fmt::format(
+      "--data: expected an .npz file with an array for each input and output of {}, which has {} "
+      "and {}, found {}; numpy.savez(\"data.npz\", NAME=array, ...) writes one",
+      file, inputs, outputs, data));
 }
 
 }  // namespace octet::tools

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/layers/model.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/train/data/dataset.h>
 
@@ -17,5 +18,9 @@ bool is_npz(const std::string& file);
 /// one that is named after neither, numbers of examples that differ, and examples of another size
 /// than the model's or with axes in another order.
 Dataset read_npz_data(const std::string& file, const IntegerModel& model);
+
+/// Throws UsageError, which asks for an .npz file, where `data` is a folder of images with a label
+/// each and the model of `file` has several inputs or outputs.
+void require_images_suffice(const Model& model, const std::string& file, const std::string& data);
 
 }  // namespace octet::tools

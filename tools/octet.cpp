@@ -173,9 +173,13 @@ void add_search(CLI::App& app) {
                    "A float model: a file of Model::save(), or a checkpoint of its training")
       ->required()
       ->check(named());
-  command->add_option("--data", options->data, "A folder with IDX files: training images are used")
+  command
+      ->add_option("--data", options->data,
+                   "A folder with IDX files, whose training images are used, or an .npz file with "
+                   "an array for each input and, as targets, for each output of FILE")
       ->required()
       ->check(named());
+  octet::application::add_loss_options(*command, options->losses);
   CLI::Option_group* goals = command->add_option_group("goal");
   goals->require_option(1);
   add_number(*goals, "--flash", options->flash, kBytes,

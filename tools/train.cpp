@@ -64,14 +64,7 @@ DataSplit load_images(const application::Options& options, const Model* given) {
         "--test-data: goes with --data FILE.npz, found --data {}; a folder has test images",
         options.data));
   }
-  const std::size_t inputs = given == nullptr ? 1 : given->input_layers().size();
-  const std::size_t outputs = given == nullptr ? 1 : given->output_layers().size();
-  if (inputs > 1 || outputs > 1) {
-    throw UsageError(fmt::format(
-        "--data: expected an .npz file with an array for each input and output of {}, which has {} "
-        "and {}, found {}; numpy.savez(\"data.npz\", NAME=array, ...) writes one",
-        options.file, inputs, outputs, options.data));
-  }
+  if (given != nullptr) require_images_suffice(*given, options.file, options.data);
   return load_idx(options.data);
 }
 

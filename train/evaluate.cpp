@@ -199,16 +199,29 @@ std::vector<MetricValue> measure_in_pieces(const Dataset& data,
   return values;
 }
 
-bool ends_in(const IntegerModel& model, OpCode code) {
-  return !model.operators.empty() && model.operators.back().code == code &&
-         model.operators.back().outputs == model.outputs;
-}
+/// A model that gives what losses take.
+struct LossOutputs {
+  /// Its outputs: of a SOFTMAX what enters it; behind those of the model what enters a LOGISTIC.
+  IntegerModel model;
+  /// By output of the model: which of them has the logits of its sigmoid.
+  std::vector<std::optional<std::size_t>> logits{};
+};
 
-/// The model without its last operator: what that reads is the output.
-IntegerModel without_end(IntegerModel model) {
-  model.outputs = {model.operators.back().inputs[0]};
-  model.operators.pop_back();
-  return model;
+LossOutputs loss_outputs(const IntegerModel& model) {
+  LossOutputs result{model};
+  std::vector<std::int32_t>& outputs = result.model.outputs;
+  for (std::size_t k = 0; k < model.outputs.size(); ++k) {
+    result.logits.emplace_back();
+    const auto last = std::ranges::find_if(model.operators, [&](const Operator& op) {
+      return std::ranges::count(op.outputs, model.outputs[k]) > 0;
+    });
+    if (last == model.operators.end()) continue;
+    if (last->code == OpCode::softmax) outputs[k] = last->inputs[0];
+    if (last->code != OpCode::logistic) continue;
+    result.logits[k] = outputs.size();
+    outputs.push_back(last->inputs[0]);
+  }
+  return result;
 }
 
 /// Output `number` of the integer engine, [rows, output_shape...].
@@ -403,21 +416,25 @@ std::vector<MetricValue> measure(const Model& model, const Dataset& data,
 }
 
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
-                                 const std::vector<Metric>& metrics) {
-  check_one_output("measure", model.outputs.size(), "evaluate_outputs()");
-  const InterpreterOptions options{.batch = kInterpreterBatch};
-  Interpreter interpreter(ends_in(model, OpCode::softmax) ? without_end(model) : model, options);
-  std::optional<Interpreter> before_sigmoid;
-  if (ends_in(model, OpCode::logistic)) before_sigmoid.emplace(without_end(model), options);
+                                 const std::vector<OutputMetric>& metrics) {
+  check_outputs("measure", data, model.outputs.size());
+  const LossOutputs taken = loss_outputs(model);
+  Interpreter interpreter(taken.model, {.batch = kInterpreterBatch});
   const auto outputs_of = [&](const Batch& batch) {
     std::vector<Tensor> outputs = real_outputs(interpreter, batch);
-    if (before_sigmoid) {
-      detail::TensorAccess::set_logits(outputs.front(),
-                                       real_outputs(*before_sigmoid, batch).front());
+    for (std::size_t k = 0; k < taken.logits.size(); ++k) {
+      if (!taken.logits[k]) continue;
+      detail::TensorAccess::set_logits(outputs[k], outputs[*taken.logits[k]]);
     }
     return outputs;
   };
-  return measure_in_pieces(data, of_first_output(metrics), group_or_alone(nullptr), outputs_of);
+  return measure_in_pieces(data, metrics, group_or_alone(nullptr), outputs_of);
+}
+
+std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
+                                 const std::vector<Metric>& metrics) {
+  check_one_output("measure", model.outputs.size(), "metrics of type OutputMetric");
+  return measure(model, data, of_first_output(metrics));
 }
 
 std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,

@@ -78,10 +78,12 @@ std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<OutputMetric>& metrics,
                                  ProcessGroup* group = nullptr);
 
-/// Measures the metrics on the outputs of the integer engine as real values: for a model that ends
-/// in a SOFTMAX, what enters it, as forward_logits() gives it.
+/// Measures the metrics on the outputs of the integer engine as real values: of an output that a
+/// SOFTMAX gives, what enters it, as forward_logits() gives it.
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics);
+std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
+                                 const std::vector<OutputMetric>& metrics);
 
 /// Evaluates a lowered model by the integer engine. Throws InvalidArgument for an empty data set
 /// and where the sizes of examples and of the model's input differ.

@@ -96,7 +96,8 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
         fmt::format("Trainer: expected freeze_batch_norm_after to be 0 epochs or more, found {}",
                     *options_.freeze_batch_norm_after));
   }
-  losses_ = detail::losses_by_output(*model_, options_.loss, options_.metrics, options_.losses);
+  losses_ = detail::losses_by_output("Trainer", *model_, options_.loss, options_.metrics,
+                                     options_.losses);
   for (std::size_t k = 0; k < losses_.size(); ++k) {
     require_output_for(losses_[k].loss, *model_, k);
   }

@@ -1,6 +1,7 @@
 // `octet quantize` and `octet train` on the named arrays of an .npz file, as their users run them.
 
 #include <fmt/format.h>
+#include <octet/compress/bit_search.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/sequential.h>
@@ -264,6 +265,37 @@ TEST_F(OctetQuantizeArrays, ATensorOfOneOutputHasItsError) {
   expect_mentions(result.err, "\nmean absolute error ");
 }
 
+TEST_F(OctetQuantizeArrays, TheBitsOfLayersGoByTheSumOfLosses) {
+  const BitSearchOptions options{
+      .samples = 2000,
+      .losses = {{.output = "kind"},
+                 {.output = "size", .loss = mean_absolute_error(), .weight = 0.5F}}};
+  const BitSearch expected = search_bits(two_inputs(true), train_, 300, options);
+  const Arguments losses = {"--loss", "size=mean_absolute_error", "--loss-weight", "size=0.5"};
+  const Arguments search = {"search", path("float.octet"), "--data", path("train.npz")};
+  const ProcessResult found =
+      octet(search + losses + Arguments{"--flash", "300", "--json", "--csv", path("bits.csv")});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const json chosen = json::parse(found.out).at("chosen");
+  EXPECT_EQ(chosen.at("loss"), expected.chosen.measured->loss);
+  EXPECT_EQ(json::parse(found.out).at("float_loss"), expected.in_float.loss);
+  EXPECT_FALSE(chosen.contains("accuracy"));
+  EXPECT_EQ(text_of(path("bits.csv")), bit_curve_csv(expected));
+  expect_mentions(octet(search + Arguments{"--flash", "300"}).out,
+                  "loss on training examples: float ");
+  expect_mentions(octet(search + Arguments{"--max-drop", "1"}).err,
+                  "expected class labels of one output, found targets for 2 in 'train'");
+
+  const ProcessResult result =
+      quantize("out", losses + Arguments{"--flash", "300", "--epochs", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json metrics = json::parse(result.out);
+  EXPECT_EQ(metrics.at("bits"), chosen.at("bits"));
+  EXPECT_LE(metrics.at("shipped_bytes"), 300);
+  EXPECT_EQ(metrics.at("differing_predictions"), 0);
+  expect_c_source_is_the_file("out");
+}
+
 TEST_F(OctetQuantizeArrays, SaysWhatIsWrong) {
   const auto failure = [&](const Arguments& arguments, int exit_code, std::string_view part) {
     const ProcessResult result = quantize("out", arguments);
@@ -275,8 +307,7 @@ TEST_F(OctetQuantizeArrays, SaysWhatIsWrong) {
   for (const auto& [option, value, cure] :
        {std::tuple{"--mean", "0.5", "scale the arrays"}, std::tuple{"--std", "2", "scale"},
         std::tuple{"--shift", "1", "leave it out"}, std::tuple{"--class-names", "a,b,c", "leave"},
-        std::tuple{"--flash", "1000", "use --weight-bits"},
-        std::tuple{"--max-drop", "1", "use --weight-bits"}}) {
+        std::tuple{"--max-drop", "1", "use --flash"}}) {
     failure({option, value}, 2,
             fmt::format("{}: expected examples of one input and one output with class labels, "
                         "found 'train' with 2 and 2; {}",
