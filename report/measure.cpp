@@ -65,8 +65,8 @@ Costs costs_of(const ReportModels& models) {
 }
 
 /// The largest output where outputs are probabilities, i.e. a SOFTMAX ends the model.
-std::optional<double> confidence(Interpreter& interpreter, const Tensor& example) {
-  const std::vector<float> outputs = interpreter.run(example.span());
+std::optional<double> confidence(Interpreter& interpreter, const Batch& example) {
+  const std::vector<float> outputs = detail::run_all(interpreter, example.inputs()).front();
   const auto& operators = interpreter.model().operators;
   const bool ends_in_softmax = std::ranges::any_of(operators, [&](const Operator& op) {
     return op.code == OpCode::softmax &&
@@ -85,14 +85,14 @@ void find_changed(const ReportModels& models, const Dataset& test, const Labels&
     if (in_float[i] == integers[i]) continue;
     ++report.changed_examples;
     if (report.changed.size() >= options.changed_examples) continue;
-    const Tensor example = test.features(i, i + 1);
+    const Batch example = test.batch(i, i + 1);
     report.changed.push_back({.index = i,
                               .label = labels[i],
                               .in_float = in_float[i],
                               .in_integers = integers[i],
                               .float_confidence = confidence(float_interpreter, example),
                               .integer_confidence = confidence(interpreter, example),
-                              .png = image_png(example.span(), test.example_shape())});
+                              .png = image_png(example.features.span(), test.example_shape())});
   }
 }
 
@@ -125,19 +125,10 @@ void check_test(const Dataset& test) {
   }
 }
 
-Tensor calibration_of(const ReportModels& models, const Dataset& train,
-                      const ReportOptions& options) {
-  return fit_to_input(*models.float_model,
-                      train.features(0, std::min(options.calibration_samples, train.size())));
-}
-
-/// The last examples of a set in memory.
-Dataset last_of(const Dataset& data, std::size_t count) {
-  const std::size_t begin = data.size() - std::min(data.size(), count);
-  const Tensor x = data.features(begin, data.size());
-  const auto labels = data.labels().subspan(begin);
-  return Dataset::from_floats(data.name(), data.example_shape(), {x.span().begin(), x.span().end()},
-                              {labels.begin(), labels.end()}, data.classes());
+std::vector<Tensor> calibration_of(const ReportModels& models, const Dataset& train,
+                                   const ReportOptions& options) {
+  return fit_to_inputs(*models.float_model,
+                       train.batch(0, std::min(options.calibration_samples, train.size())));
 }
 
 void measure_layer_report(const ReportModels& models, const Dataset& train, const Dataset& test,
@@ -161,7 +152,7 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
         "left in float.");
     return;
   }
-  const Tensor calibration = calibration_of(models, train, options);
+  const std::vector<Tensor> calibration = calibration_of(models, train, options);
   const Dataset samples = test.head(options.sensitivity_samples);
   ProcessGroup& ranks = group_or_alone(options.group);
   detail::measure_sensitivity(models, calibration, samples, ranks, report.layers);
@@ -174,8 +165,9 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
     report.missing.emplace_back(
         "Remedies: none was tried, which takes training examples in memory with class labels.");
   } else {
-    detail::try_remedies(models, calibration, last_of(train, options.sensitivity_samples), ranks,
-                         report.layers);
+    const std::size_t count = std::min(options.sensitivity_samples, train.size());
+    detail::try_remedies(models, calibration, train.slice(train.size() - count, train.size()),
+                         ranks, report.layers);
   }
 }
 
@@ -193,10 +185,10 @@ QuantizeOptions options_of(const Model& quantized) {
       quantized.name()));
 }
 
-Model quantize_quietly(const Model& model, const Tensor& calibration,
+Model quantize_quietly(const Model& model, std::span<const Tensor> calibration,
                        const QuantizeOptions& options) {
   Model result = quantize_model(model, options);
-  show_samples(result, {&calibration, 1});
+  show_samples(result, calibration);
   return result;
 }
 

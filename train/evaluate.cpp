@@ -236,14 +236,10 @@ Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
 
 /// The integer engine's outputs as real values.
 std::vector<Tensor> real_outputs(Interpreter& interpreter, const Batch& batch) {
-  const std::vector<Tensor> inputs = batch.inputs();
-  std::vector<std::span<const float>> values;
-  values.reserve(inputs.size());
-  for (const Tensor& input : inputs) values.push_back(input.span());
-  const std::vector<std::vector<float>> results = interpreter.run_all(values);
+  const std::vector<std::vector<float>> results = detail::run_all(interpreter, batch.inputs());
   std::vector<Tensor> outputs;
   for (std::size_t k = 0; k < results.size(); ++k) {
-    outputs.push_back(shaped_output(interpreter.model(), k, inputs[0].dim(0), results[k]));
+    outputs.push_back(shaped_output(interpreter.model(), k, batch.features.dim(0), results[k]));
   }
   return outputs;
 }
@@ -322,6 +318,14 @@ Labels predict_rows(const Model& model, std::span<const Tensor> inputs) {
 }
 
 }  // namespace
+
+std::vector<std::vector<float>> detail::run_all(Interpreter& interpreter,
+                                                std::span<const Tensor> inputs) {
+  std::vector<std::span<const float>> values;
+  values.reserve(inputs.size());
+  for (const Tensor& input : inputs) values.push_back(input.span());
+  return interpreter.run_all(values);
+}
 
 double OutputEvaluation::score() const {
   if (classes) return classes->accuracy;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace octet {
@@ -96,5 +97,12 @@ std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& 
 
 /// In how many rows two evaluations of one data set differ.
 std::size_t count_differing(const Evaluation& a, const Evaluation& b);
+
+namespace detail {
+
+/// The outputs of the integer engine for a tensor [n, ...] of each input.
+std::vector<std::vector<float>> run_all(Interpreter& interpreter, std::span<const Tensor> inputs);
+
+}  // namespace detail
 
 }  // namespace octet
