@@ -45,16 +45,16 @@ bool are_labelled(const Dataset& data) {
 
 void require_labelled_for_options(const Dataset& data, const Options& options) {
   if (are_labelled(data)) return;
+  const bool one_output = data.outputs() == 1 && data.has_labels();
   const std::string scaled = "scale the arrays";
   const std::string left_out = "leave it out";
-  for (const auto& [name, is_given, cure] :
+  for (const auto& [name, is_wrong, cure] :
        {std::tuple{"--mean", !options.mean.empty(), scaled},
         std::tuple{"--std", !options.deviation.empty(), scaled},
         std::tuple{"--shift", options.shift > 0, left_out},
-        std::tuple{"--class-names", !options.class_names.empty(), left_out},
-        std::tuple{"--report", !options.report.empty(), left_out},
-        std::tuple{"--max-drop", options.max_drop.has_value(), std::string("use --flash")}}) {
-    if (!is_given) continue;
+        std::tuple{"--class-names", !one_output && !options.class_names.empty(), left_out},
+        std::tuple{"--max-drop", !one_output && options.max_drop, std::string("use --flash")}}) {
+    if (!is_wrong) continue;
     throw command_line::UsageError(fmt::format(
         "{}: expected examples of one input and one output with class labels, found '{}' with {} "
         "and {}{}; {}",

@@ -118,6 +118,8 @@ void search(const SearchOptions& options);
 struct ReportCommand {
   std::string folder;
   std::string data;
+  /// As application::Options::test_data.
+  std::string test_data;
   std::string out;
   /// What the page calls the classes; empty: by their numbers.
   std::vector<std::string> class_names;

@@ -140,6 +140,24 @@ Dataset read_npz_data(const std::string& file, const IntegerModel& model) {
   return Dataset::from_tensors(std::filesystem::path(file).stem().string(), features, targets);
 }
 
+DataSplit read_npz_split(const std::string& train, const std::string& test,
+                         const IntegerModel& model) {
+  DataSplit data;
+  data.train = read_npz_data(train, model);
+  data.test = test.empty() ? data.train : read_npz_data(test, model);
+  for (std::size_t k = 0; k < model.outputs.size(); ++k) {
+    if (data.train.has_labels(k) == data.test.has_labels(k)) continue;
+    const auto kind = [k](const Dataset& set) {
+      return set.has_labels(k) ? "class labels" : "tensors";
+    };
+    throw FormatError(fmt::format(
+        "{}: array \"{}\": expected {} as in {}, found {}; labels are integers of one axis", test,
+        printable(model.tensors[static_cast<std::size_t>(model.outputs[k])].name), kind(data.train),
+        train, kind(data.test)));
+  }
+  return data;
+}
+
 void require_images_suffice(const Model& model, const std::string& file, const std::string& data) {
   const std::size_t inputs = model.input_layers().size();
   const std::size_t outputs = model.output_layers().size();

@@ -19,6 +19,12 @@ bool is_npz(const std::string& file);
 /// than the model's or with axes in another order.
 Dataset read_npz_data(const std::string& file, const IntegerModel& model);
 
+/// The examples of two files, for training and for scoring; of one for both where `test` is empty.
+/// Throws as read_npz_data(), and FormatError where an output has class labels in one file and
+/// tensors in the other.
+DataSplit read_npz_split(const std::string& train, const std::string& test,
+                         const IntegerModel& model);
+
 /// Throws UsageError, which asks for an .npz file, where `data` is a folder of images with a label
 /// each and the model of `file` has several inputs or outputs.
 void require_images_suffice(const Model& model, const std::string& file, const std::string& data);

@@ -204,8 +204,15 @@ void add_report(CLI::App& app) {
   command->add_option("FOLDER", options->folder, "The --out of the run")
       ->required()
       ->check(named());
-  command->add_option("--data", options->data, "The folder with IDX files that it trained on")
+  command
+      ->add_option("--data", options->data,
+                   "The folder with IDX files that it trained on, or "
+                   "the .npz file")
       ->required()
+      ->check(named());
+  command
+      ->add_option("--test-data", options->test_data,
+                   "The .npz file of examples that it was scored on; default: those of --data")
       ->check(named());
   add_out(*command, options->out, "The HTML file to write");
   octet::application::add_class_names(*command, options->class_names);

@@ -25,22 +25,6 @@ QatRecipe recipe_of(const Model& model, const application::Options& options) {
   return qat_recipe(model, quantize);
 }
 
-/// Throws FormatError where an output has class labels in one file and tensors in the other.
-void require_same_targets(const DataSplit& data, const application::Options& options,
-                          const IntegerModel& model) {
-  for (std::size_t k = 0; k < model.outputs.size(); ++k) {
-    if (data.train.has_labels(k) == data.test.has_labels(k)) continue;
-    const auto kind = [k](const Dataset& set) {
-      return set.has_labels(k) ? "class labels" : "tensors";
-    };
-    throw FormatError(fmt::format(
-        "{}: array \"{}\": expected {} as in {}, found {}; labels are integers of one axis",
-        options.test_data,
-        printable(model.tensors[static_cast<std::size_t>(model.outputs[k])].name), kind(data.train),
-        options.data, kind(data.test)));
-  }
-}
-
 /// The arrays of .npz files for a model.
 DataSplit load_arrays(const application::Options& options, const Model* given) {
   if (given == nullptr) {
@@ -49,12 +33,7 @@ DataSplit load_arrays(const application::Options& options, const Model* given) {
         "the inputs and outputs of a FILE, which was not given",
         options.network, options.data));
   }
-  const IntegerModel model = lower_float(*given);
-  Dataset train = read_npz_data(options.data, model);
-  if (options.test_data.empty()) return {train, train};
-  DataSplit data{std::move(train), read_npz_data(options.test_data, model)};
-  require_same_targets(data, options, model);
-  return data;
+  return read_npz_split(options.data, options.test_data, lower_float(*given));
 }
 
 /// Images of IDX files with a class label each.

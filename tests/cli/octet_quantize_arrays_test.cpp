@@ -128,7 +128,8 @@ class OctetQuantizeArrays : public ::testing::Test {
 
 TEST_F(OctetQuantizeArrays, EveryOutputIsTrainedAndScored) {
   const ProcessResult result =
-      quantize("out", {"--test-data", path("test.npz"), "--epochs", "3", "--lr", "0.01", "--json"});
+      quantize("out", {"--test-data", path("test.npz"), "--epochs", "3", "--lr", "0.01", "--json",
+                       "--report", path("page.html")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json found = json::parse(result.out);
   const json& kind = found.at("outputs")[0];
@@ -166,16 +167,40 @@ TEST_F(OctetQuantizeArrays, EveryOutputIsTrainedAndScored) {
                   "and [1]\n");
   expect_mentions(text_of(path("out/history.csv")),
                   ",test_loss,kind_loss,size_loss,kind_accuracy,kind_integer_accuracy,");
+  // The page has the same numbers, made with the run or after it.
+  const std::string page = text_of(path("page.html"));
+  expect_mentions(page, "Accuracy or mean absolute error on test, 1300 test examples");
+  for (const char* part : {"kind: trained with quantization", "size: quantized after training",
+                           "kind: accuracy", "size: loss", "they go by the accuracy of a single"}) {
+    expect_mentions(page, part);
+  }
+  expect_mentions(page, fmt::format(">{:.6g}<", file[1].at("mean_absolute_error").get<double>()));
+  expect_mentions(page, fmt::format(">{} of 1300<", file[0].at("correct").get<int>()));
+  EXPECT_EQ(page.find("Examples that changed class"), std::string::npos);
+  const ProcessResult after = octet({"report", path("out"), "--data", path("train.npz"),
+                                     "--test-data", path("test.npz"), "--out", path("after.html")});
+  ASSERT_EQ(after.exit_code, 0) << after.err;
+  expect_mentions(text_of(path("after.html")),
+                  fmt::format(">{} of 1300<", file[0].at("correct").get<int>()));
   expect_c_source_is_the_file("out");
 }
 
 TEST_F(OctetQuantizeArrays, OneOutputHasTheNumbersOfAClassifier) {
   two_inputs(false).save(path("float.octet"));
   write("train.npz", arrays(train_, false));
-  const ProcessResult result = quantize("out", {"--json"});
+  const ProcessResult result =
+      quantize("out", {"--max-drop", "5", "--json", "--report", path("page.html"), "--class-names",
+                       "left,right,both"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json found = json::parse(result.out);
   EXPECT_EQ(found.at("integer_accuracy"), evaluated("out", "train.npz")[0].at("accuracy"));
+  EXPECT_EQ(found.at("bits").size(), 3U);
+  // Layers, sensitivities and classes of several inputs.
+  const std::string page = text_of(path("page.html"));
+  for (const char* part : {"quantize_layer_1", "Sensitivity of layers", "left", "both",
+                           "Examples that changed class"}) {
+    expect_mentions(page, part);
+  }
   EXPECT_EQ(found.at("acc"), found.at("integer_accuracy"));
   EXPECT_FALSE(found.contains("outputs"));
   expect_mentions(result.err,
@@ -313,7 +338,6 @@ TEST_F(OctetQuantizeArrays, SaysWhatIsWrong) {
                         "found 'train' with 2 and 2; {}",
                         option, cure));
   }
-  failure({"--report", path("page.html")}, 2, "--report: expected examples of one input");
   failure({"--loss", "size"}, 2,
           "--loss: expected NAME=VALUE with an output of the model, kind or "
           "size, as NAME, found size");
