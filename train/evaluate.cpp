@@ -9,6 +9,7 @@
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/parts.h>
 #include <octet/train/evaluate.h>
+#include <octet/train/evaluate_internal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,40 +20,16 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kRowsPerPass = 1000;
-constexpr Index kInterpreterBatch = kRowsPerPass;
+using namespace detail;
 
-void check_not_empty(const char* function, const Dataset& data) {
-  if (!data.empty()) return;
-  throw InvalidArgument(
-      fmt::format("{}: expected examples, found an empty data set, '{}'", function, data.name()));
-}
-
-/// Calls add(begin, end) for the pieces of rows that are this rank's, in ascending order.
-template <class Add>
-void each_own_piece(const Dataset& data, const ProcessGroup& group, Add&& add) {
-  const std::size_t pieces = (data.size() + kRowsPerPass - 1) / kRowsPerPass;
-  const IndexRange own = part_of(pieces, static_cast<std::size_t>(group.size()),
-                                 static_cast<std::size_t>(group.rank()));
-  for (std::size_t i = own.begin; i < own.end; ++i) {
-    add(i * kRowsPerPass, std::min(data.size(), (i + 1) * kRowsPerPass));
-  }
-}
-
-/// Throws InvalidArgument where the data set is for another number of outputs.
-void check_outputs(const char* function, const Dataset& data, std::size_t outputs) {
-  if (data.outputs() == outputs) return;
-  throw InvalidArgument(fmt::format(
-      "{}: expected targets for each of the {} outputs of the model, found a data set '{}' with "
-      "targets for {}; see Dataset::from_tensors()",
-      function, outputs, data.name(), data.outputs()));
-}
-
-/// Throws InvalidArgument where there are several.
-void check_one_output(const char* function, std::size_t outputs, const char* instead) {
-  if (outputs == 1) return;
-  throw InvalidArgument(fmt::format("{}: expected a model of one output, found one of {}; use {}",
-                                    function, outputs, instead));
+/// Output `number` of the integer engine, [rows, output_shape...].
+Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
+                     const std::vector<float>& values) {
+  std::vector<Index> extents = {rows};
+  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[number])].shape;
+  // Without the batch axis.
+  for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
+  return Tensor::from(Shape(std::move(extents)), values);
 }
 
 /// One output on this rank's pieces of rows.
@@ -149,101 +126,6 @@ Evaluation evaluate_one_output(const Dataset& data, ProcessGroup& group, Predict
   return *evaluate_in_pieces(data, group, predict_one).front().classes;
 }
 
-std::vector<OutputMetric> of_first_output(const std::vector<Metric>& metrics) {
-  std::vector<OutputMetric> result;
-  result.reserve(metrics.size());
-  for (const Metric& metric : metrics) result.push_back({0, metric});
-  return result;
-}
-
-/// Each metric of outputs_of(batch), pieces weighted by their rows.
-template <class OutputsOf>
-std::vector<MetricValue> measure_in_pieces(const Dataset& data,
-                                           const std::vector<OutputMetric>& metrics,
-                                           ProcessGroup& group, OutputsOf&& outputs_of) {
-  std::vector<Metric> named;
-  for (const OutputMetric& each : metrics) {
-    named.push_back(each.metric);
-    if (each.output < data.outputs()) continue;
-    throw InvalidArgument(
-        fmt::format("measure: expected metric \"{}\" for one of the {} outputs that '{}' has "
-                    "targets for, found "
-                    "output {}; they are counted from 0",
-                    each.metric.name, data.outputs(), data.name(), each.output));
-  }
-  check_metrics(named);
-  check_not_empty("measure", data);
-  const NoGrad guard;
-  // By piece, every metric.
-  std::vector<double> parts;
-  each_own_piece(data, group, [&](std::size_t begin, std::size_t end) {
-    const Batch batch = data.batch(begin, end);
-    const std::vector<Tensor> outputs = outputs_of(batch);
-    const std::vector<Targets> targets = batch.all_targets();
-    for (const auto& [output, metric] : metrics) {
-      parts.push_back(metric.value(outputs[output], targets[output]) *
-                      static_cast<double>(targets[output].size()));
-    }
-  });
-  parts = gather_values(group, parts);
-  std::vector<MetricValue> values;
-  values.reserve(metrics.size());
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
-    MetricValue& metric = values.emplace_back(MetricValue{metrics[i].metric.name, 0.0});
-    for (std::size_t at = i; at < parts.size(); at += metrics.size()) metric.value += parts[at];
-    metric.value /= static_cast<double>(data.size());
-    if (std::isfinite(metric.value)) continue;
-    throw NumericError(fmt::format("metric \"{}\": expected a finite number on \"{}\", found {}",
-                                   metric.name, data.name(), metric.value));
-  }
-  return values;
-}
-
-/// A model that gives what losses take.
-struct LossOutputs {
-  /// Its outputs: of a SOFTMAX what enters it; behind those of the model what enters a LOGISTIC.
-  IntegerModel model;
-  /// By output of the model: which of them has the logits of its sigmoid.
-  std::vector<std::optional<std::size_t>> logits{};
-};
-
-LossOutputs loss_outputs(const IntegerModel& model) {
-  LossOutputs result{model};
-  std::vector<std::int32_t>& outputs = result.model.outputs;
-  for (std::size_t k = 0; k < model.outputs.size(); ++k) {
-    result.logits.emplace_back();
-    const auto last = std::ranges::find_if(model.operators, [&](const Operator& op) {
-      return std::ranges::count(op.outputs, model.outputs[k]) > 0;
-    });
-    if (last == model.operators.end()) continue;
-    if (last->code == OpCode::softmax) outputs[k] = last->inputs[0];
-    if (last->code != OpCode::logistic) continue;
-    result.logits[k] = outputs.size();
-    outputs.push_back(last->inputs[0]);
-  }
-  return result;
-}
-
-/// Output `number` of the integer engine, [rows, output_shape...].
-Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
-                     const std::vector<float>& values) {
-  std::vector<Index> extents = {rows};
-  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[number])].shape;
-  // Without the batch axis.
-  for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
-  return Tensor::from(Shape(std::move(extents)), values);
-}
-
-/// The integer engine's outputs as real values.
-std::vector<Tensor> real_outputs(Interpreter& interpreter, const Batch& batch) {
-  const std::vector<std::vector<float>> results = detail::run_all(interpreter, batch.inputs());
-  std::vector<Tensor> outputs;
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    outputs.push_back(shaped_output(interpreter.model(), k, batch.features.dim(0), results[k]));
-  }
-  return outputs;
-}
-
 /// Features as an input of that shape takes them.
 Tensor fit_to_shape(const Model& model, const Shape& expected, const Tensor& features) {
   if (features.shape().without_batch() == expected) return features;
@@ -319,13 +201,55 @@ Labels predict_rows(const Model& model, std::span<const Tensor> inputs) {
 
 }  // namespace
 
-std::vector<std::vector<float>> detail::run_all(Interpreter& interpreter,
-                                                std::span<const Tensor> inputs) {
+namespace detail {
+
+void check_not_empty(const char* function, const Dataset& data) {
+  if (!data.empty()) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected examples, found an empty data set, '{}'", function, data.name()));
+}
+
+void each_own_piece(const Dataset& data, const ProcessGroup& group,
+                    FunctionRef<void(std::size_t begin, std::size_t end)> add) {
+  const std::size_t pieces = (data.size() + kRowsPerPass - 1) / kRowsPerPass;
+  const IndexRange own = part_of(pieces, static_cast<std::size_t>(group.size()),
+                                 static_cast<std::size_t>(group.rank()));
+  for (std::size_t i = own.begin; i < own.end; ++i) {
+    add(i * kRowsPerPass, std::min(data.size(), (i + 1) * kRowsPerPass));
+  }
+}
+
+void check_outputs(const char* function, const Dataset& data, std::size_t outputs) {
+  if (data.outputs() == outputs) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected targets for each of the {} outputs of the model, found a data set '{}' with "
+      "targets for {}; see Dataset::from_tensors()",
+      function, outputs, data.name(), data.outputs()));
+}
+
+void check_one_output(const char* function, std::size_t outputs, const char* instead) {
+  if (outputs == 1) return;
+  throw InvalidArgument(fmt::format("{}: expected a model of one output, found one of {}; use {}",
+                                    function, outputs, instead));
+}
+
+std::vector<Tensor> real_outputs(Interpreter& interpreter, const Batch& batch) {
+  const std::vector<std::vector<float>> results = detail::run_all(interpreter, batch.inputs());
+  std::vector<Tensor> outputs;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    outputs.push_back(shaped_output(interpreter.model(), k, batch.features.dim(0), results[k]));
+  }
+  return outputs;
+}
+
+std::vector<std::vector<float>> run_all(Interpreter& interpreter, std::span<const Tensor> inputs) {
   std::vector<std::span<const float>> values;
   values.reserve(inputs.size());
   for (const Tensor& input : inputs) values.push_back(input.span());
   return interpreter.run_all(values);
 }
+
+}  // namespace detail
 
 double OutputEvaluation::score() const {
   if (classes) return classes->accuracy;
@@ -402,43 +326,6 @@ std::vector<OutputEvaluation> evaluate_outputs(Interpreter& interpreter, const D
                           [&](std::size_t k) { return decision_threshold(model, k); });
   };
   return evaluate_in_pieces(data, group_or_alone(group), predict);
-}
-
-std::vector<MetricValue> measure(const Model& model, const Dataset& data,
-                                 const std::vector<OutputMetric>& metrics, ProcessGroup* group) {
-  check_outputs("measure", data, model.output_layers().size());
-  const WithCurrentKernelRanges current(model);
-  return measure_in_pieces(data, metrics, group_or_alone(group), [&](const Batch& batch) {
-    return current.model().forward_all_logits(fit_to_inputs(model, batch));
-  });
-}
-
-std::vector<MetricValue> measure(const Model& model, const Dataset& data,
-                                 const std::vector<Metric>& metrics, ProcessGroup* group) {
-  check_one_output("measure", model.output_layers().size(), "metrics of type OutputMetric");
-  return measure(model, data, of_first_output(metrics), group);
-}
-
-std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
-                                 const std::vector<OutputMetric>& metrics) {
-  check_outputs("measure", data, model.outputs.size());
-  const LossOutputs taken = loss_outputs(model);
-  Interpreter interpreter(taken.model, {.batch = kInterpreterBatch});
-  const auto outputs_of = [&](const Batch& batch) {
-    std::vector<Tensor> outputs = real_outputs(interpreter, batch);
-    for (std::size_t k = 0; k < taken.logits.size(); ++k) {
-      if (!taken.logits[k]) continue;
-      detail::TensorAccess::set_logits(outputs[k], outputs[*taken.logits[k]]);
-    }
-    return outputs;
-  };
-  return measure_in_pieces(data, metrics, group_or_alone(nullptr), outputs_of);
-}
-
-std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
-                                 const std::vector<Metric>& metrics) {
-  check_one_output("measure", model.outputs.size(), "metrics of type OutputMetric");
-  return measure(model, data, of_first_output(metrics));
 }
 
 std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,
