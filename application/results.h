@@ -17,7 +17,7 @@ namespace octet::application {
 /// What an output came to on the test set: its accuracy, or where its targets are tensors its mean
 /// absolute error.
 struct OutputScores {
-  /// Of the tensor in the files.
+  /// The name of the tensor in the files.
   std::string name;
   bool is_accuracy = true;
   double in_float = 0.0;

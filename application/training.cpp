@@ -189,7 +189,7 @@ class Run {
     for (std::size_t k = 0; k < scores.size(); ++k) run_.keep(kept_score(k), scores[k].score());
   }
 
-  /// Of one output the accuracy is a number of its own.
+  /// Takes the accuracies of calibration, which a record has as metrics where outputs are several.
   void keep_calibrated(const EpochRecord& start) {
     for (std::size_t k = 0; k < names_.size(); ++k) {
       results_.outputs[k].calibrated =

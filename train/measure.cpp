@@ -70,7 +70,7 @@ std::vector<MetricValue> measure_in_pieces(const Dataset& data,
 
 /// A model that gives what losses take.
 struct LossOutputs {
-  /// Its outputs: of a SOFTMAX what enters it; behind those of the model what enters a LOGISTIC.
+  /// Gives what enters a SOFTMAX instead of its result, and further what enters a LOGISTIC.
   IntegerModel model;
   /// By output of the model: which of them has the logits of its sigmoid.
   std::vector<std::optional<std::size_t>> logits{};
