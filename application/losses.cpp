@@ -26,6 +26,7 @@ std::map<std::string, std::string> values_by_output(const char* option,
     const std::string name = text.substr(0, at);
     if (at == std::string::npos || std::ranges::count(outputs, name, &OutputName::tensor) == 0) {
       std::vector<std::string> names;
+      names.reserve(outputs.size());
       for (const OutputName& output : outputs) names.push_back(printable(output.tensor));
       throw command_line::UsageError(
           fmt::format("{}: expected NAME=VALUE with an output of the model, {}, as NAME, found {}",

@@ -29,6 +29,7 @@ std::string names_in(const NamedArrays& arrays) {
 
 std::string names_of(const IntegerModel& model, const std::vector<std::int32_t>& tensors) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const std::int32_t index : tensors) {
     names.push_back(printable(model.tensors[static_cast<std::size_t>(index)].name));
   }
@@ -85,6 +86,17 @@ void check_shape(const Shape& found, const ModelTensor& expected, const std::str
       is_transposed ? "; transpose it: channels are the last axis" : ""));
 }
 
+/// Refuses labels of classes that an output [n, classes] does not have; of one value it has two.
+void check_labels(const Labels& labels, const ModelTensor& output, const std::string& file) {
+  if (output.shape.size() != 2 || labels.empty()) return;
+  const std::int32_t classes = std::max(2, output.shape[1]);
+  const std::int32_t largest = *std::ranges::max_element(labels);
+  if (largest < classes) return;
+  throw FormatError(
+      fmt::format("{}: array \"{}\": expected labels below {}, the classes of the output, found {}",
+                  file, printable(output.name), classes, largest));
+}
+
 Targets targets_of(const NpyArray& array, const ModelTensor& output, const std::string& file) {
   Tensor values = array.to_tensor();
   const auto labels_of = [&](const auto& from) {
@@ -106,7 +118,10 @@ Targets targets_of(const NpyArray& array, const ModelTensor& output, const std::
           return std::nullopt;
         },
         array.values);
-    if (labels) return *labels;
+    if (labels) {
+      check_labels(*labels, output, file);
+      return *labels;
+    }
     values = values.reshape({array.shape[0], 1});
   }
   check_shape(values.shape(), output, file);

@@ -15,8 +15,8 @@ bool is_npz(const std::string& file);
 /// each of its outputs, named after them. Features of uint8 are x = byte / 255, of any other type
 /// the numbers. Targets of an integer type and one axis are class labels; others are tensors, used
 /// as they are, [n] as [n, 1]. Throws as read_npz(), and FormatError for an array that is missing,
-/// one that is named after neither, numbers of examples that differ, and examples of another size
-/// than the model's or with axes in another order.
+/// one that is named after neither, numbers of examples that differ, labels of no class, and
+/// examples of another size than the model's or with axes in another order.
 Dataset read_npz_data(const std::string& file, const IntegerModel& model);
 
 /// The examples of two files, for training and for scoring; of one for both where `test` is empty.

@@ -346,6 +346,7 @@ TEST_F(OctetQuantizeArrays, SaysWhatIsWrong) {
   failure({"--loss", "size=mean_squared_error", "--loss", "size=mean_absolute_error"}, 2,
           "expected one value for output size, found two");
   failure({"--loss", "kind=mean_squared_error"}, 1, "does not end in a softmax");
+  failure({"--loss-weight", "size=0.5x"}, 2, "--loss-weight: expected a number from 0");
   failure({"--loss-weight", "size=-1"}, 2, "--loss-weight: expected a number from 0 to 1000000");
   // Other labels than those of training.
   write("test.npz", {named("x", random_tensor({4, 6}, 1)), named("z", random_tensor({4, 3}, 2)),
@@ -355,6 +356,9 @@ TEST_F(OctetQuantizeArrays, SaysWhatIsWrong) {
                       named("kind", Labels{0, 1, 2, 0}), named("size", Tensor::ones({4, 2}))});
   failure({}, 1,
           "array \"size\": expected examples for [1, 1], a batch of the model, found [4, 2]");
+  write("train.npz", {named("x", random_tensor({4, 6}, 1)), named("z", random_tensor({4, 3}, 2)),
+                      named("kind", Labels{0, 1, 3, 0}), named("size", Tensor::ones({4, 1}))});
+  failure({}, 1, "array \"kind\": expected labels below 3, the classes of the output, found 3");
   write("train.npz", {named("x", Tensor::ones({4, 6})), named("y", Tensor::ones({4, 3}))});
   failure({}, 1,
           "expected an array \"z\" for the input of that name, found y; name arrays as the model "
