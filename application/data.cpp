@@ -1,9 +1,12 @@
 #include "data.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/command_line/parse.h>
 
+#include <filesystem>
 #include <span>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,14 +38,67 @@ Dataset normalized(const Dataset& data, const Options& options) {
                               {labels.begin(), labels.end()}, data.classes());
 }
 
+/// Whether examples have one input and a class label.
+bool are_labelled(const Dataset& data) {
+  return data.inputs() == 1 && data.outputs() == 1 && data.has_labels();
+}
+
+void require_labelled_for_options(const Dataset& data, const Options& options) {
+  if (are_labelled(data)) return;
+  const bool one_output = data.outputs() == 1 && data.has_labels();
+  const std::string scaled = "scale the arrays";
+  const std::string left_out = "leave it out";
+  for (const auto& [name, is_wrong, cure] :
+       {std::tuple{"--mean", !options.mean.empty(), scaled},
+        std::tuple{"--std", !options.deviation.empty(), scaled},
+        std::tuple{"--shift", options.shift > 0, left_out},
+        std::tuple{"--class-names", !one_output && !options.class_names.empty(), left_out},
+        std::tuple{"--max-drop", !one_output && options.max_drop, std::string("use --flash")}}) {
+    if (!is_wrong) continue;
+    throw command_line::UsageError(fmt::format(
+        "{}: expected examples of one input and one output with class labels, found '{}' with {} "
+        "and {}{}; {}",
+        name, data.name(), data.inputs(), data.outputs(),
+        data.outputs() == 1 && !data.has_labels() ? ", whose targets are no labels" : "", cure));
+  }
+}
+
 }  // namespace
 
 DataSplit prepared(DataSplit data, const Options& options) {
+  require_labelled_for_options(data.train, options);
   if (!options.mean.empty() || !options.deviation.empty()) {
     data = {normalized(data.train, options), normalized(data.test, options)};
   }
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   return data;
+}
+
+std::string text_of(const DataSplit& data, const Options& options) {
+  const Dataset& train = data.train;
+  std::string text = fmt::format("data: {}, {} training and {} test ", train.name(), train.size(),
+                                 data.test.size());
+  if (are_labelled(train)) {
+    text += fmt::format("images of {}, {} classes\n", train.example_shape().to_string(),
+                        train.classes());
+  } else {
+    const Batch one = train.batch(0, 1);
+    std::vector<std::string> shapes;
+    for (const Tensor& input : one.inputs()) {
+      shapes.push_back(input.shape().without_batch().to_string());
+    }
+    std::vector<std::string> kinds;
+    for (const Targets& targets : one.all_targets()) {
+      kinds.push_back(targets.are_labels() ? "labels"
+                                           : targets.values().shape().without_batch().to_string());
+    }
+    text += fmt::format("examples of {}, targets {}\n", fmt::join(shapes, " and "),
+                        fmt::join(kinds, " and "));
+  }
+  if (options.test_data.empty() && std::filesystem::is_regular_file(options.data)) {
+    text += "accuracy is that on the training examples; --test-data names others\n";
+  }
+  return text;
 }
 
 }  // namespace octet::application

@@ -2,12 +2,19 @@
 
 #include <octet/train/data/dataset.h>
 
+#include <string>
+
 #include "options.h"
 
 namespace octet::application {
 
 /// The data as the options want it: pixels scaled by --mean and --std, classes named by
-/// --class-names. Throws command_line::UsageError where their numbers do not fit the images.
+/// --class-names. Throws command_line::UsageError where their numbers do not fit the images, and
+/// for options that need examples of one input with a class label each where there are others.
 DataSplit prepared(DataSplit data, const Options& options);
+
+/// What the examples are, for the user: how many, their shapes and targets, and where those that
+/// are scored on are those that are trained on.
+std::string text_of(const DataSplit& data, const Options& options);
 
 }  // namespace octet::application

@@ -5,6 +5,9 @@
 #include <octet/core/text.h>
 
 #include <filesystem>
+#include <utility>
+
+#include "losses.h"
 
 namespace octet::application {
 namespace {
@@ -27,10 +30,11 @@ void check_flash(const Options& options, const Model& model, const QuantizeOptio
       options.file.empty() ? "a smaller --hidden or --network" : "a smaller model"));
 }
 
-BitSearch search_bits(const Options& options, const Model& model, const Dataset& train,
-                      const QuantizeOptions& quantize, ProcessGroup& group) {
+BitSearch search_bits(const Options& options, const Model& model, std::vector<OutputLoss> losses,
+                      const Dataset& train, const QuantizeOptions& quantize, ProcessGroup& group) {
   BitSearchOptions how = search_options(quantize);
   how.group = &group;
+  set_losses(how, std::move(losses));
   BitSearch found = options.flash
                         ? octet::search_bits(model, train, *options.flash, how)
                         : search_bits_for_drop(model, train, options.max_drop.value(), how);
@@ -46,12 +50,18 @@ std::string search_report(const Options& options, const BitSearch& search) {
   const BitAssignment& chosen = search.chosen;
   std::string text = fmt::format("bits:");
   for (const auto& [layer, bits] : search.chosen_bits()) text += fmt::format(" {} {}", layer, bits);
-  return text + fmt::format(
-                    "; {} bytes, {} of the training images looked at (float {}) before any "
-                    "step with quantization\ncurve: {}, bits.svg\n",
-                    chosen.bytes, percent_text(chosen.measured->accuracy.value()),
-                    percent_text(search.in_float.accuracy.value()),
-                    (options.out / "bits.csv").string());
+  const ModelScore& integers = *chosen.measured;
+  const ModelScore& in_float = search.in_float;
+  text +=
+      integers.accuracy
+          ? fmt::format("; {} bytes, {} of the training images looked at (float {})", chosen.bytes,
+                        percent_text(*integers.accuracy), percent_text(in_float.accuracy.value()))
+          : fmt::format(
+                "; {} bytes, loss {:.4g} on the training examples looked at (float "
+                "{:.4g})",
+                chosen.bytes, integers.loss, in_float.loss);
+  return text + fmt::format(" before any step with quantization\ncurve: {}, bits.svg\n",
+                            (options.out / "bits.csv").string());
 }
 
 std::int64_t bytes_of(const std::vector<LayerFlash>& layers) {

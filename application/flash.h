@@ -15,10 +15,10 @@ namespace octet::application {
 /// where the network cannot be made as small as that.
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize);
 
-/// Searches on the training images, with all ranks, and writes the curve as bits.csv and bits.svg
-/// in --out, on rank 0.
-BitSearch search_bits(const Options& options, const Model& model, const Dataset& train,
-                      const QuantizeOptions& quantize, ProcessGroup& group);
+/// Searches on the training examples, with all ranks, and writes the curve as bits.csv and bits.svg
+/// in --out, on rank 0. `losses` are those of the outputs.
+BitSearch search_bits(const Options& options, const Model& model, std::vector<OutputLoss> losses,
+                      const Dataset& train, const QuantizeOptions& quantize, ProcessGroup& group);
 
 /// What the search has found, for the screen.
 std::string search_report(const Options& options, const BitSearch& search);

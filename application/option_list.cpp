@@ -280,4 +280,33 @@ void add_quantization_options(CLI::App& app, Options& options) {
   }
 }
 
+void add_array_options(CLI::App& app, Options& options) {
+  app.get_option("--data")
+      ->description(
+          "Folder with IDX files (MNIST, Fashion-MNIST, ...), or an .npz file with an array for "
+          "each input and, as targets, for each output of FILE, by their names in the files that "
+          "are written")
+      ->type_name("DIR|FILE");
+  app.option_defaults()->group("Files");
+  app.add_option("--test-data", options.test_data,
+                 "The .npz file of examples to score on; default: those of --data")
+      ->check(kFile)
+      ->type_name("FILE");
+  app.option_defaults()->group("Training");
+  add_loss_options(app, options.losses);
+}
+
+void add_loss_options(CLI::App& app, LossOptions& options) {
+  app.add_option("--loss", options.losses,
+                 "The loss of an output, by the name of its function in the library, e.g. "
+                 "mean_absolute_error; default: by its targets and its last layer. May be repeated")
+      ->allow_extra_args(false)
+      ->type_name("NAME=LOSS");
+  app.add_option("--loss-weight", options.weights,
+                 "The weight of an output's loss in the sum of several outputs; default: 1. May be "
+                 "repeated")
+      ->allow_extra_args(false)
+      ->type_name("NAME=W");
+}
+
 }  // namespace octet::application

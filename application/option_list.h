@@ -19,4 +19,10 @@ void add_training_options(CLI::App& app, Options& options);
 /// training in float. Sets the defaults that differ.
 void add_quantization_options(CLI::App& app, Options& options);
 
+/// Adds the options that say what outputs are trained, or judged, with.
+void add_loss_options(CLI::App& app, LossOptions& options);
+
+/// Adds the options of a command whose --data may be named arrays, for a model of a file.
+void add_array_options(CLI::App& app, Options& options);
+
 }  // namespace octet::application

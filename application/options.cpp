@@ -212,6 +212,12 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   } else {
     result["--network"] = options.network;
   }
+  if (const auto& losses = options.losses.losses; !losses.empty()) {
+    result["--loss"] = joined(losses);
+  }
+  if (const auto& weights = options.losses.weights; !weights.empty()) {
+    result["--loss-weight"] = joined(weights);
+  }
   if (options.calibrate) result["--calibrate"] = fmt::format("{}", *options.calibrate);
   if (!options.mean.empty()) result["--mean"] = joined(options.mean);
   if (!options.deviation.empty()) result["--std"] = joined(options.deviation);

@@ -27,11 +27,20 @@ inline constexpr std::string_view kMlp = "mlp";
 /// Where a program that does nothing but train says what it takes.
 inline constexpr std::string_view kSeeHelp = "--help lists the options";
 
+/// NAME=LOSS and NAME=WEIGHT of outputs: see losses_of().
+struct LossOptions {
+  std::vector<std::string> losses;
+  std::vector<std::string> weights;
+};
+
 /// What the command line asks for.
 struct Options {
   /// The float model that training begins with; empty: `network`, its weights drawn.
   std::string file;
   std::string data;
+  /// The arrays that are scored where `data` is an .npz file; empty: those of `data`.
+  std::string test_data;
+  LossOptions losses;
   std::filesystem::path out = "octet-out";
   int epochs = 5;
   int qat_epochs = 2;

@@ -1,6 +1,7 @@
 #include "results.h"
 
 #include <fmt/format.h>
+#include <octet/core/printable.h>
 #include <octet/core/text.h>
 #include <octet/report/run_facts.h>
 
@@ -14,13 +15,16 @@
 namespace octet::application {
 namespace {
 
+/// Bytes of an output's name in the table.
+constexpr std::size_t kMostOfName = 60;
+
 std::string seconds_of(const History& history, const std::string& phase) {
   double total = 0.0;
   for (const EpochRecord& record : history) total += record.phase == phase ? record.seconds : 0.0;
   return fmt::format("{:.2f}", total);
 }
 
-std::string row(const char* name, const std::string& in_float, const std::string& simulated,
+std::string row(const std::string& name, const std::string& in_float, const std::string& simulated,
                 const std::string& integer) {
   return fmt::format("{:<22} {:>14} {:>14} {:>14}\n", name, in_float, simulated, integer);
 }
@@ -61,31 +65,71 @@ std::string metric_name(std::string_view option) {
   return name;
 }
 
+bool is_one_accuracy(const std::vector<OutputScores>& outputs) {
+  return outputs.size() == 1 && outputs.front().is_accuracy;
+}
+
+/// Adds the scores of one output to a JSON object.
+void add_scores(nlohmann::json& json, const OutputScores& output) {
+  const std::string what = output.is_accuracy ? "accuracy" : "mean_absolute_error";
+  json["float_" + what] = output.in_float;
+  json["simulated_" + what] = output.simulated;
+  json["integer_" + what] = output.integer;
+  if (output.calibrated) json["calibrated_integer_" + what] = *output.calibrated;
+  if (output.control) json["control_" + what] = *output.control;
+}
+
+/// Adds those of a single output beside everything else, those of several in a list.
+void add_scores(nlohmann::json& metrics, const Options& options,
+                const std::vector<OutputScores>& outputs) {
+  if (outputs.size() == 1) add_scores(metrics, outputs.front());
+  if (is_one_accuracy(outputs)) {
+    metrics["acc"] = options.qat_epochs > 0 || options.only_quantizes ? outputs.front().integer
+                                                                      : outputs.front().in_float;
+  }
+  for (std::size_t k = 0; outputs.size() > 1 && k < outputs.size(); ++k) {
+    metrics["outputs"].push_back({{"name", outputs[k].name}});
+    add_scores(metrics["outputs"].back(), outputs[k]);
+  }
+}
+
+/// The rows of the table that are about one output.
+std::string score_rows(const Options& options, const OutputScores& output, bool is_only) {
+  const auto text_of = [&](double score) {
+    return output.is_accuracy ? percent_text(score) : fmt::format("{:.6g}", score);
+  };
+  const std::string of_output = is_only ? "" : printable(output.name, kMostOfName) + ": ";
+  const std::string what = output.is_accuracy ? "accuracy" : "mean absolute error";
+  std::string text =
+      row(is_only && output.is_accuracy ? "test accuracy" : of_output + what,
+          text_of(output.in_float), text_of(output.simulated), text_of(output.integer));
+  if (options.only_quantizes && options.qat_epochs > 0 && output.calibrated) {
+    text += row(of_output + "calibrated alone", "", "", text_of(*output.calibrated));
+  }
+  if (output.control) text += row(of_output + "float control", text_of(*output.control), "", "");
+  return text;
+}
+
 }  // namespace
 
 std::string metrics_json(const Options& options, const Results& r) {
-  nlohmann::json metrics = {
-      {"version", OCTET_VERSION},
-      {"seed", options.seed},
-      {"batch", options.batch},
-      {"per_channel", options.quantize.per_channel},
-      {"weight_bits", options.quantize.weight_bits},
-      {"full_grid", options.quantize.full_weight_grid},
-      {"activation_bits", options.quantize.activation_bits},
-      {"scales", to_string(options.quantize.weight_scales)},
-      {"tfmot_ranges", options.tfmot_ranges},
-      {"rounding", to_string(options.quantize.rounding)},
-      {"qat_schedule", options.qat_rate_falls ? "cosine" : "constant"},
-      {"simulation", to_string(options.quantize.simulation)},
-      {"float_accuracy", r.float_accuracy},
-      {"simulated_accuracy", r.simulated_accuracy},
-      {"integer_accuracy", r.integer_accuracy},
-      {"differing_predictions", r.differing_predictions},
-      {"float_bytes", r.float_bytes},
-      {"int8_bytes", r.int8_bytes},
-      {"warnings", r.warnings},
-      {"acc",
-       options.qat_epochs > 0 || options.only_quantizes ? r.integer_accuracy : r.float_accuracy}};
+  nlohmann::json metrics = {{"version", OCTET_VERSION},
+                            {"seed", options.seed},
+                            {"batch", options.batch},
+                            {"per_channel", options.quantize.per_channel},
+                            {"weight_bits", options.quantize.weight_bits},
+                            {"full_grid", options.quantize.full_weight_grid},
+                            {"activation_bits", options.quantize.activation_bits},
+                            {"scales", to_string(options.quantize.weight_scales)},
+                            {"tfmot_ranges", options.tfmot_ranges},
+                            {"rounding", to_string(options.quantize.rounding)},
+                            {"qat_schedule", options.qat_rate_falls ? "cosine" : "constant"},
+                            {"simulation", to_string(options.quantize.simulation)},
+                            {"differing_predictions", r.differing_predictions},
+                            {"float_bytes", r.float_bytes},
+                            {"int8_bytes", r.int8_bytes},
+                            {"warnings", r.warnings}};
+  add_scores(metrics, options, r.outputs);
   if (options.shift > 0) metrics["shift"] = options.shift;
   if (options.file.empty()) {
     metrics["network"] = options.network;
@@ -103,9 +147,6 @@ std::string metrics_json(const Options& options, const Results& r) {
     metrics["dropout"] = options.dropout;
     metrics["input_dropout"] = options.input_dropout;
   }
-  if (r.calibrated_integer_accuracy) {
-    metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
-  }
   if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
   if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;
   // A run that was resumed knows neither of before: metrics are otherwise the same.
@@ -117,7 +158,6 @@ std::string metrics_json(const Options& options, const Results& r) {
   for (const OscillatingWeights& one : r.oscillations) {
     metrics["oscillating_weights"][one.layer] = {{"share", one.share}, {"frozen", one.frozen}};
   }
-  if (r.control_accuracy) metrics["control_accuracy"] = *r.control_accuracy;
   if (options.flash) metrics["flash"] = *options.flash;
   if (options.max_drop) metrics["max_drop"] = *options.max_drop;
   if (searches_bits(options)) metrics["shipped_bytes"] = bytes_of(r.flash);
@@ -140,19 +180,21 @@ std::string final_report(const Program& program, const Options& options, const R
   const Interpreter interpreter(read_tflite(stem + ".tflite"));
   std::string text = "\n";
   text += row("", "float", "simulated", "integer");
-  text += row("test accuracy", percent_text(r.float_accuracy), percent_text(r.simulated_accuracy),
-              percent_text(r.integer_accuracy));
-  if (options.only_quantizes && options.qat_epochs > 0 && r.calibrated_integer_accuracy) {
-    text += row("calibrated alone", "", "", percent_text(*r.calibrated_integer_accuracy));
+  for (const OutputScores& output : r.outputs) {
+    text += score_rows(options, output, r.outputs.size() == 1);
   }
-  if (r.control_accuracy) text += row("float control", percent_text(*r.control_accuracy), "", "");
   text += row("model bytes", std::to_string(r.float_bytes), "", std::to_string(r.int8_bytes));
   text += row("training seconds", seconds_of(history, "float"), seconds_of(history, "qat"), "");
-  text += fmt::format("layer outputs that differ: {} of {} over {} images\n", layers.differing,
-                      layers.compared, r.layer_differences.samples);
+  const bool one_accuracy = is_one_accuracy(r.outputs);
+  text += fmt::format("layer outputs that differ: {} of {} over {} {}\n", layers.differing,
+                      layers.compared, r.layer_differences.samples,
+                      one_accuracy ? "images" : "examples");
   text += fmt::format(
-      "test images that the simulation and the exported integers class differently: {} of {}\n"
+      "{}: {} of {}\n"
       "{:.1f} s in all, {} thread{}, rounding {}\n\n{}.tflite\n",
+      one_accuracy
+          ? "test images that the simulation and the exported integers class differently"
+          : "test examples in which outputs of the simulation and the exported integers differ",
       r.differing_predictions, r.layer_differences.samples, report.seconds, num_threads(),
       num_threads() == 1 ? "" : "s", to_string(options.quantize.rounding), stem);
   for (const auto& input : interpreter.get_input_details()) text += details_line("input ", input);

@@ -14,15 +14,27 @@
 
 namespace octet::application {
 
+/// What an output came to on the test set: its accuracy, or where its targets are tensors its mean
+/// absolute error.
+struct OutputScores {
+  /// The name of the tensor in the files.
+  std::string name;
+  bool is_accuracy = true;
+  double in_float = 0.0;
+  /// With --control: after the steps of quantized training, made in float.
+  std::optional<double> control{};
+  /// Accuracy of the calibrated model's integers, before any step with quantization in the loop.
+  std::optional<double> calibrated{};
+  double simulated = 0.0;
+  double integer = 0.0;
+};
+
 /// What a whole run came to, beside what TrainingRun itself reports.
 struct Results {
-  double float_accuracy = 0.0;
-  /// With --control: after the steps of quantized training, made in float.
-  std::optional<double> control_accuracy;
-  /// Accuracy of the calibrated model, before any step with quantization in the loop.
-  std::optional<double> calibrated_integer_accuracy;
-  double simulated_accuracy = 0.0;
-  double integer_accuracy = 0.0;
+  /// By output of the model.
+  std::vector<OutputScores> outputs;
+  /// Examples whose class differs between the simulation and the exported file; of several outputs,
+  /// and of targets that are tensors, those in which any value of an output does.
   std::size_t differing_predictions = 0;
   /// Differences between the simulation and the exported file, over the test images.
   NetworkDifference layer_differences;

@@ -13,6 +13,7 @@
 
 #include "data.h"
 #include "flash.h"
+#include "losses.h"
 #include "page.h"
 #include "results.h"
 
@@ -21,8 +22,8 @@ namespace {
 
 /// The second phase sees the examples in another order than the first.
 constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
-/// Test images that the C source's self-test runs.
-constexpr std::size_t kSelfTestImages = 4;
+/// Test examples that the C source's self-test runs.
+constexpr std::size_t kSelfTestExamples = 4;
 
 /// A line per layer with weights of fewer than 8 bits: what the .tflite file holds of them.
 std::string storage_text(const Model& quantized) {
@@ -59,6 +60,21 @@ Schedule qat_schedule(const Options& options, const Dataset& data) {
 std::size_t calibration_batches(const Options& options) {
   if (!options.calibrate) return TrainerOptions{}.calibration_batches;
   return (*options.calibrate + options.batch - 1) / options.batch;
+}
+
+/// The first test examples, a sample's inputs one behind the other.
+std::vector<float> self_test_inputs(const Dataset& test) {
+  const std::size_t count = std::min(kSelfTestExamples, test.size());
+  const std::vector<Tensor> inputs = test.batch(0, count).inputs();
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const Tensor& input : inputs) {
+      const std::size_t size = input.span().size() / count;
+      const auto sample = input.span().subspan(i * size, size);
+      values.insert(values.end(), sample.begin(), sample.end());
+    }
+  }
+  return values;
 }
 
 std::vector<std::string> outputs_of(const Program& program) {
@@ -108,7 +124,8 @@ class Run {
     const Model planned = quantize_model(model, options_.quantize);
     if (options_.packed) require_packed_weights(planned, parse_target(options_.target));
     // Data that the model does not take is refused before begin() moves what an earlier run left.
-    if (!options_.file.empty()) octet::evaluate(model, data_.test.head(1));
+    if (!options_.file.empty()) static_cast<void>(evaluate_outputs(model, data_.test.head(1)));
+    name_outputs(model);
     begin();
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
@@ -129,10 +146,8 @@ class Run {
     results_.ranges = ranges->ranges();
     results_.oscillation_log = ranges->oscillations();
     results_.oscillations = oscillating_weights(quantized);
-    if (trainer.calibrated()) {
-      results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
-    }
-    const Evaluation simulated = trainer.evaluate(data_.test);
+    if (trainer.calibrated()) keep_calibrated(*trainer.calibrated());
+    const std::vector<OutputEvaluation> simulated = scores_of(quantized);
     if (group_.is_root()) export_and_compare(trainer, quantized, simulated);
     finish(quantized);
     return true;
@@ -140,25 +155,61 @@ class Run {
 
  private:
   void begin() {
-    show(screen_, fmt::format("data: {}, {} training and {} test images of {}, {} classes\n",
-                              data_.train.name(), data_.train.size(), data_.test.size(),
-                              data_.train.example_shape().to_string(), data_.train.classes()));
+    show(screen_, text_of(data_, options_));
     run_.begin(data_);
     show(screen_, run_.begin_text());
   }
 
+  /// What is wrong with losses is known before anything is trained.
+  void name_outputs(const Model& model) {
+    names_ = output_names(model);
+    static_cast<void>(losses_of(options_.losses, model, names_, data_.train));
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      results_.outputs.push_back(
+          {.name = names_[k].tensor, .is_accuracy = data_.test.has_labels(k)});
+    }
+  }
+
+  bool is_one_accuracy() const {
+    return results_.outputs.size() == 1 && results_.outputs.front().is_accuracy;
+  }
+
+  /// On the test set, by output.
+  std::vector<OutputEvaluation> scores_of(const Model& network) const {
+    return evaluate_outputs(network, data_.test, &group_);
+  }
+
+  /// The name under which the score of an output is kept.
+  std::string kept_score(std::size_t output) const {
+    return is_one_accuracy() ? "accuracy" : "score of " + results_.outputs[output].name;
+  }
+
+  void keep_scores(const Model& network) {
+    const std::vector<OutputEvaluation> scores = scores_of(network);
+    for (std::size_t k = 0; k < scores.size(); ++k) run_.keep(kept_score(k), scores[k].score());
+  }
+
+  /// Takes the accuracies of calibration, which a record has as metrics where outputs are several.
+  void keep_calibrated(const EpochRecord& start) {
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      results_.outputs[k].calibrated =
+          names_.size() == 1 ? start.integer_accuracy
+                             : find_metric(start, names_[k].layer + "_integer_accuracy");
+    }
+  }
+
   Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile) {
-    Trainer trainer(network, Adam(std::move(schedule)),
-                    {.loss = classification_loss(network),
-                     .batch_size = options_.batch,
-                     .seed = seed,
-                     .shards = options_.shards,
-                     .gradients = options_.gradients,
-                     .group = &group_,
-                     .augment = moved_images(options_),
-                     .calibration_batches = calibration_batches(options_),
-                     .profile = options_.profile ? &profile : nullptr,
-                     .should_stop = [this] { return signals_.requested(); }});
+    TrainerOptions how{.batch_size = options_.batch,
+                       .seed = seed,
+                       .shards = options_.shards,
+                       .gradients = options_.gradients,
+                       .group = &group_,
+                       .augment = moved_images(options_),
+                       .calibration_batches = calibration_batches(options_),
+                       .profile = options_.profile ? &profile : nullptr,
+                       .should_stop = [this] { return signals_.requested(); }};
+    set_losses(how, losses_of(options_.losses, network, names_, data_.train));
+    Trainer trainer(network, Adam(std::move(schedule)), std::move(how));
     if (!group_.is_root()) return trainer;
     const auto style =
         options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
@@ -191,7 +242,7 @@ class Run {
     if (run_.needs("float")) {
       if (!run_.fit("float", trainer, options_.epochs)) return false;
       results_.float_exchange = exchange_of(trainer, results_.float_profile);
-      run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
+      keep_scores(model);
       const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
       if (group_.is_root()) write_file_atomic(options_.out / program_.float_file(), file);
       run_.keep("bytes", static_cast<double>(file.size()));
@@ -202,14 +253,18 @@ class Run {
     } else if (needs_control() && !float_model_is_given()) {
       trainer.load_checkpoint(checkpoint);
     }
-    results_.float_accuracy = run_.kept("float", "accuracy");
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      results_.outputs[k].in_float = run_.kept("float", kept_score(k));
+    }
     results_.float_bytes = static_cast<std::uintmax_t>(run_.kept("float", "bytes"));
     return true;
   }
 
   /// A run that is resumed later has the bits again.
   void search(const Model& model) {
-    const BitSearch found = search_bits(options_, model, data_.train, options_.quantize, group_);
+    const BitSearch found =
+        search_bits(options_, model, losses_of(options_.losses, model, names_, data_.train),
+                    data_.train, options_.quantize, group_);
     for (const auto& [layer, bits] : found.chosen_bits()) {
       run_.keep(kept_bits(layer), static_cast<double>(bits));
     }
@@ -235,15 +290,17 @@ class Run {
       Profile not_shown;
       Trainer trainer = qat_trainer(copy, not_shown);
       if (!run_.fit("control", trainer, options_.qat_epochs)) return false;
-      run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
+      keep_scores(copy);
     }
-    results_.control_accuracy = run_.kept("control", "accuracy");
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      results_.outputs[k].control = run_.kept("control", kept_score(k));
+    }
     return true;
   }
 
   /// Writes the trained integers as files, and holds the very file against the trained model.
   void export_and_compare(const Trainer& trainer, const Model& quantized,
-                          const Evaluation& simulated) {
+                          const std::vector<OutputEvaluation>& simulated) {
     const std::filesystem::path stem = options_.out / (program_.stem + "_int8");
     const std::filesystem::path path = options_.out / program_.int8_file();
     const bool wide = options_.quantize.activation_bits == kInt16Bits;
@@ -253,19 +310,22 @@ class Run {
     if (writes_onnx(program_, options_)) trainer.export_onnx(stem.string() + ".onnx");
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
-    const Evaluation shipped = evaluate(file, data_.test);
-    results_.simulated_accuracy = simulated.accuracy;
-    results_.integer_accuracy = shipped.accuracy;
-    results_.differing_predictions = count_differing(simulated, shipped);
+    const std::vector<OutputEvaluation> shipped = evaluate_outputs(file, data_.test);
+    for (std::size_t k = 0; k < shipped.size(); ++k) {
+      results_.outputs[k].simulated = simulated[k].score();
+      results_.outputs[k].integer = shipped[k].score();
+    }
+    results_.differing_predictions =
+        is_one_accuracy() ? count_differing(*simulated.front().classes, *shipped.front().classes)
+                          : count_differing_outputs(quantized, file, data_.test);
     results_.layer_differences = compare_networks(quantized, file, data_.test);
   }
 
   void export_c(const Trainer& trainer, const std::filesystem::path& stem) {
-    const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
     const bool few_bits = options_.quantize.weight_bits < 8 || searches_bits(options_);
-    const CSource source = trainer.export_c_source(
-        stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
-               .self_test_inputs = {images.span().begin(), images.span().end()}});
+    const CSource source =
+        trainer.export_c_source(stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
+                                       .self_test_inputs = self_test_inputs(data_.test)});
     results_.c_flash_bytes = source.flash_bytes;
     results_.c_ram_bytes = source.ram_bytes;
   }
@@ -319,6 +379,8 @@ class Run {
   const StopSignals& signals_;
   TrainingRun run_;
   DataSplit data_;
+  /// By output of the model.
+  std::vector<OutputName> names_;
   Results results_;
 };
 

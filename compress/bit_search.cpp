@@ -116,14 +116,15 @@ class Search {
  public:
   Search(const Model& model, const Dataset& data, const BitSearchOptions& options)
       : model_(model), options_(options), samples_(data.head(options.samples)) {
-    require_output_for(options_.loss, model_);
+    losses_ = detail::losses_by_output("BitSearch", model_, options_.loss, {}, options_.losses);
+    for (std::size_t k = 0; k < losses_.size(); ++k) require_output_for(losses_[k].loss, model_, k);
     result_ = unmeasured_search(model_, options_);
     result_.in_float = {loss_of(measure(model_, samples_, metrics(), options_.group))};
-    if (samples_.has_labels()) {
+    if (has_accuracy()) {
       result_.in_float.accuracy = evaluate(model_, samples_, options_.group).accuracy;
     }
-    calibration_ = fit_to_input(
-        model_, samples_.features(0, std::min(options_.calibration_samples, samples_.size())));
+    calibration_ = fit_to_inputs(
+        model_, samples_.batch(0, std::min(options_.calibration_samples, samples_.size())));
   }
 
   BitSearch within(std::int64_t budget) {
@@ -177,16 +178,32 @@ class Search {
   }
 
  private:
-  std::vector<Metric> metrics() const { return {loss_metric("loss", options_.loss)}; }
-  static double loss_of(const std::vector<MetricValue>& values) { return values.front().value; }
+  bool has_accuracy() const { return samples_.outputs() == 1 && samples_.has_labels(); }
+
+  std::vector<OutputMetric> metrics() const {
+    std::vector<OutputMetric> result;
+    for (std::size_t k = 0; k < losses_.size(); ++k) {
+      const std::string& output = losses_[k].output;
+      result.push_back(
+          {k, loss_metric(output.empty() ? "loss" : output + "_loss", losses_[k].loss)});
+    }
+    return result;
+  }
+  double loss_of(const std::vector<MetricValue>& values) const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      sum += static_cast<double>(losses_[k].weight) * values[k].value;
+    }
+    return sum;
+  }
 
   ModelScore run(const std::vector<int>& bits) const {
     Model quantized =
         quantize_model(with_bits(model_, result_.layers, bits), with_8_bits(options_.quantize));
-    detail::show_samples(quantized, {&calibration_, 1});
+    detail::show_samples(quantized, calibration_);
     const IntegerModel integers = lower(quantized);
     ModelScore result{loss_of(measure(integers, samples_, metrics()))};
-    if (samples_.has_labels()) result.accuracy = evaluate(integers, samples_).accuracy;
+    if (has_accuracy()) result.accuracy = evaluate(integers, samples_).accuracy;
     return result;
   }
 
@@ -208,7 +225,7 @@ class Search {
     for (std::size_t i = 0; i < missing.size(); ++i) {
       ModelScore& score = scores_[missing[i]];
       score.loss = found[2 * i];
-      if (samples_.has_labels()) score.accuracy = found[2 * i + 1];
+      if (has_accuracy()) score.accuracy = found[2 * i + 1];
     }
   }
 
@@ -352,7 +369,9 @@ class Search {
   const Model& model_;
   const BitSearchOptions& options_;
   Dataset samples_;
-  Tensor calibration_;
+  /// By output of the model, and by input of it.
+  std::vector<OutputLoss> losses_;
+  std::vector<Tensor> calibration_;
   BitSearch result_;
   /// Scores of the assignments that were run, by their bits.
   std::map<std::vector<int>, ModelScore> scores_;
@@ -386,11 +405,13 @@ BitSearch search_bits_for_drop(const Model& model, const Dataset& data, double p
     throw InvalidArgument(
         fmt::format("search_bits_for_drop: expected 0 to 100 percentage points, found {}", points));
   }
-  if (!data.has_labels()) {
+  if (data.outputs() > 1 || !data.has_labels()) {
     throw InvalidArgument(fmt::format(
-        "search_bits_for_drop: expected class labels, found targets of shape {} in '{}'; give "
+        "search_bits_for_drop: expected class labels of one output, found {} in '{}'; give "
         "search_bits() a budget instead",
-        data.target_shape().to_string(), data.name()));
+        data.outputs() > 1 ? fmt::format("targets for {}", data.outputs())
+                           : "targets of shape " + data.target_shape().to_string(),
+        data.name()));
   }
   return Search(model, data, options).within_drop(points);
 }

@@ -6,6 +6,7 @@
 #include <octet/train/data/dataset.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/loss.h>
+#include <octet/train/output_losses.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,11 @@ struct BitSearchOptions {
   std::vector<int> widths = {2, 3, 4, 5, 6, 8};
   /// How the network is quantized but for the bits of its weights.
   QuantizeOptions quantize{.per_channel = true};
+  /// The loss of a model of one output.
   Loss loss = sparse_categorical_cross_entropy();
+  /// The loss of each output of a model of several, in any order; their weighted sum is the loss of
+  /// a network. Empty: the model has one output.
+  std::vector<OutputLoss> losses{};
   /// The processes that share out the networks to be run; all call the function, and all get the
   /// same. Null: this one alone.
   ProcessGroup* group = nullptr;
@@ -36,7 +41,7 @@ struct BitSearchOptions {
 /// What a network came to on the samples.
 struct ModelScore {
   double loss = 0.0;
-  /// The share of examples classed right; none where targets are no labels.
+  /// The share of examples classed right; none where targets are no labels, and of several outputs.
   std::optional<double> accuracy{};
 
   bool operator==(const ModelScore&) const = default;
@@ -140,7 +145,8 @@ BitSearch search_bits(const Model& model, const Dataset& data, std::int64_t budg
 /// five best of its bytes, of which the smallest that holds is chosen, of equal sizes the one of
 /// least loss. (Bisection takes it that accuracy rises with bytes; what it finds holds anyway.)
 /// Throws InvalidArgument as search_bits() does, for points that are no number from 0 to 100, for
-/// targets that are no labels, and where even the widest width loses more, naming how much.
+/// targets that are no labels, for several outputs, and where even the widest width loses more,
+/// naming how much.
 BitSearch search_bits_for_drop(const Model& model, const Dataset& data, double points,
                                const BitSearchOptions& options = {});
 

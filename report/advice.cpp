@@ -20,10 +20,33 @@ std::string channels_text(const std::vector<std::size_t>& channels) {
                      named < channels.size() ? ", ..." : "");
 }
 
-/// Whether less is right than without training, in the outcome before the last.
+/// Where the outcomes of the integers that ship stand: the last of each output.
+std::vector<std::size_t> shipped_outcomes(const std::vector<Outcome>& all) {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i + 1 == all.size() || all[i + 1].output != all[i].output) result.push_back(i);
+  }
+  return result;
+}
+
+/// Whether less is right than without training, in the outcome before, at any output.
 bool harmed_by_training(const Report& report) {
   const auto& all = report.outcomes;
-  return all.size() > 2 && all.back().accuracy.count < all[all.size() - 2].accuracy.count;
+  return std::ranges::any_of(shipped_outcomes(all), [&](std::size_t i) {
+    return i > 1 && all[i - 2].output == all[i].output &&
+           all[i].accuracy.count < all[i - 1].accuracy.count;
+  });
+}
+
+/// The paired test of the first output at which the integers are worse than float.
+std::optional<PairedTest> significant_loss(const Report& report) {
+  for (const std::size_t i : shipped_outcomes(report.outcomes)) {
+    const auto& test = report.outcomes[i].against_float;
+    if (test && test->p < kSignificance && test->only_first_right > test->only_second_right) {
+      return test;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Whether the epochs of the last phase, of which there are several, were of one rate.
@@ -34,11 +57,7 @@ bool keeps_its_rate(const History& history) {
 
 }  // namespace
 
-bool loses_significantly(const Report& report) {
-  if (report.outcomes.size() < 2) return false;
-  const auto& test = report.outcomes.back().against_float;
-  return test && test->p < kSignificance && test->only_first_right > test->only_second_right;
-}
+bool loses_significantly(const Report& report) { return significant_loss(report).has_value(); }
 
 std::vector<Advice> advise_tried_remedies(const Report& report) {
   std::vector<Advice> result;
@@ -112,14 +131,14 @@ std::vector<Advice> advise_oscillation(const Report& report) {
 }
 
 std::vector<Advice> advise_training(const Report& report) {
-  if (!loses_significantly(report)) return {};
+  const std::optional<PairedTest> test = significant_loss(report);
+  if (!test) return {};
   if (!harmed_by_training(report) && !advise_tried_remedies(report).empty()) return {};
-  const PairedTest& test = *report.outcomes.back().against_float;
   return {{.rule = "significant loss",
            .layer = "",
            .evidence = fmt::format("float alone has {} examples right, the integers alone {}: p = "
                                    "{:.2g}",
-                                   test.only_first_right, test.only_second_right, test.p),
+                                   test->only_first_right, test->only_second_right, test->p),
            .action = "train with quantization in the loop, or for more epochs, at a tenth of the "
                      "rate in float that falls to 0: Adam(cosine_decay(rate, steps, 0.0F)), octet "
                      "quantize --epochs 10",

@@ -27,8 +27,8 @@ struct Advice {
   bool operator==(const Advice&) const = default;
 };
 
-/// Whether the integers are worse than float by the paired test, p below 0.05. Only then is there
-/// accuracy to bring back, and remedies are tried.
+/// Whether the integers are worse than float at an output by the paired test, p below 0.05. Only
+/// then is there accuracy to bring back, and remedies are tried.
 bool loses_significantly(const Report& report);
 
 /// The remedies that were tried and that the paired test says are better than the network quantized

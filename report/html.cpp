@@ -55,11 +55,21 @@ std::string paired_text(const std::optional<PairedTest>& test) {
 }
 
 std::string outcomes_html(const Report& report) {
-  Table table("Accuracy on " + report.data, {"Network", "Accuracy", "95 % interval (Wilson)",
-                                             "Right", "Only float right / only this one, McNemar"});
+  const auto has_error = [](const Outcome& one) { return one.mean_absolute_error.has_value(); };
+  const bool any_error = std::ranges::any_of(report.outcomes, has_error);
+  Table table((any_error ? "Accuracy or mean absolute error on " : "Accuracy on ") + report.data,
+              {"Network", any_error ? "Accuracy or error" : "Accuracy", "95 % interval (Wilson)",
+               "Right", "Only float right / only this one, McNemar"});
+  const std::string none = "\xE2\x80\x93";
   for (const Outcome& one : report.outcomes) {
+    const std::string name = one.output.empty() ? one.name : one.output + ": " + one.name;
+    if (has_error(one)) {
+      const double error = *one.mean_absolute_error;
+      table.add({{name}, number_cell(fmt::format("{:.6g}", error), error), {none}, {none}, {none}});
+      continue;
+    }
     const Proportion& share = one.accuracy;
-    table.add({{one.name},
+    table.add({{name},
                number_cell(percent_text(share.share()), share.share()),
                {fmt::format("{} to {}", percent_text(share.low), percent_text(share.high))},
                number_cell(fmt::format("{} of {}", share.count, share.total),
@@ -111,6 +121,28 @@ LineChart epochs_chart(const Report& report, std::string title, std::string y_la
   return chart;
 }
 
+/// Charts of every output of several, from the metrics NAME_loss and so on of the records.
+std::string output_charts(const Report& report) {
+  std::string text;
+  std::string before;
+  for (const Outcome& one : report.outcomes) {
+    if (one.output == before) continue;
+    before = one.output;
+    const auto series = [&](const std::string& name, const std::string& end, double unit) {
+      return series_of(report.history, name, [&](const EpochRecord& record) {
+        const std::optional<double> value = find_metric(record, one.output + end);
+        return value ? std::optional(unit * *value) : std::nullopt;
+      });
+    };
+    text += line_chart(
+        epochs_chart(report, one.output + ": loss", "loss", {series("test", "_loss", 1.0)}));
+    text += line_chart(epochs_chart(
+        report, one.output + ": accuracy", "accuracy in %",
+        {series("test", "_accuracy", 100.0), series("integers", "_integer_accuracy", 100.0)}));
+  }
+  return text;
+}
+
 std::string curves_html(const Report& report) {
   const History& history = report.history;
   const auto share = [](const std::optional<double>& value) {
@@ -128,7 +160,7 @@ std::string curves_html(const Report& report) {
               series_of(history, "test", [&](Record r) { return share(r.test_accuracy); }),
               series_of(history, "integers",
                         [&](Record r) { return share(r.integer_accuracy); })})) +
-         "</div>\n";
+         output_charts(report) + "</div>\n";
 }
 
 std::string ranges_html(const Report& report) {

@@ -210,6 +210,10 @@ std::string layers_html(const Report& report) {
 
 std::string classes_html(const Report& report) {
   std::string text = confusion_html(report);
+  const auto has_classes = [](const Outcome& one) {
+    return one.output.empty() && !one.mean_absolute_error;
+  };
+  if (!std::ranges::all_of(report.outcomes, has_classes)) return text;
   text += element("h3", "Examples that changed class");
   text += element("p", fmt::format("Float and integers class {} test examples differently{}",
                                    report.changed_examples,

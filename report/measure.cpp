@@ -20,12 +20,48 @@
 namespace octet {
 namespace {
 
-Outcome outcome_of(std::string name, const Labels& predictions,
-                   std::span<const std::int32_t> labels, const Labels* in_float) {
+/// A version of the network, and what it came to at every output.
+struct ScoredNetwork {
+  std::string name;
+  std::vector<OutputEvaluation> outputs;
+};
+
+/// `in_float` is the evaluation of the float network; null for that one itself.
+Outcome outcome_of(std::string name, const OutputEvaluation& found, const Targets& targets,
+                   const OutputEvaluation* in_float) {
+  Outcome result;
+  result.name = std::move(name);
+  if (!found.classes) {
+    result.mean_absolute_error = found.score();
+    return result;
+  }
+  const Labels& predictions = found.classes->predictions;
+  const Labels& labels = targets.labels();
   std::uint64_t right = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) right += predictions[i] == labels[i] ? 1U : 0U;
-  Outcome result{.name = std::move(name), .accuracy = wilson_interval(right, labels.size())};
-  if (in_float != nullptr) result.against_float = mcnemar_test(*in_float, predictions, labels);
+  result.accuracy = wilson_interval(right, labels.size());
+  if (in_float != nullptr) {
+    result.against_float = mcnemar_test(in_float->classes->predictions, predictions, labels);
+  }
+  return result;
+}
+
+/// The outcomes of all networks, the float one first, output by output.
+std::vector<Outcome> outcomes_of(const std::vector<ScoredNetwork>& networks, const Dataset& test,
+                                 const IntegerModel& shipped) {
+  const std::vector<Targets> targets = test.outputs() == 1
+                                           ? std::vector{test.targets(0, test.size())}
+                                           : test.batch(0, test.size()).all_targets();
+  std::vector<Outcome> result;
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    for (const ScoredNetwork& one : networks) {
+      const bool is_float = &one == &networks.front();
+      result.push_back(outcome_of(one.name, one.outputs[k], targets[k],
+                                  is_float ? nullptr : &networks.front().outputs[k]));
+      if (targets.size() == 1) continue;
+      result.back().output = shipped.tensors[static_cast<std::size_t>(shipped.outputs[k])].name;
+    }
+  }
   return result;
 }
 
@@ -65,8 +101,8 @@ Costs costs_of(const ReportModels& models) {
 }
 
 /// The largest output where outputs are probabilities, i.e. a SOFTMAX ends the model.
-std::optional<double> confidence(Interpreter& interpreter, const Tensor& example) {
-  const std::vector<float> outputs = interpreter.run(example.span());
+std::optional<double> confidence(Interpreter& interpreter, const Batch& example) {
+  const std::vector<float> outputs = detail::run_all(interpreter, example.inputs()).front();
   const auto& operators = interpreter.model().operators;
   const bool ends_in_softmax = std::ranges::any_of(operators, [&](const Operator& op) {
     return op.code == OpCode::softmax &&
@@ -85,14 +121,14 @@ void find_changed(const ReportModels& models, const Dataset& test, const Labels&
     if (in_float[i] == integers[i]) continue;
     ++report.changed_examples;
     if (report.changed.size() >= options.changed_examples) continue;
-    const Tensor example = test.features(i, i + 1);
+    const Batch example = test.batch(i, i + 1);
     report.changed.push_back({.index = i,
                               .label = labels[i],
                               .in_float = in_float[i],
                               .in_integers = integers[i],
                               .float_confidence = confidence(float_interpreter, example),
                               .integer_confidence = confidence(interpreter, example),
-                              .png = image_png(example.span(), test.example_shape())});
+                              .png = image_png(example.features.span(), test.example_shape())});
   }
 }
 
@@ -118,26 +154,19 @@ void count_confusion(const Dataset& test, const Labels& predictions, int most_cl
 
 void check_test(const Dataset& test) {
   if (test.empty()) throw InvalidArgument("measure_report: expected test examples, found none");
-  if (!test.has_labels() || test.is_read()) {
+  if (test.is_read()) {
     throw InvalidArgument(fmt::format(
-        "measure_report: expected a test set in memory with class labels, found \"{}\" without",
-        test.name()));
+        "measure_report: expected a test set in memory, found \"{}\", which is read", test.name()));
   }
 }
 
-Tensor calibration_of(const ReportModels& models, const Dataset& train,
-                      const ReportOptions& options) {
-  return fit_to_input(*models.float_model,
-                      train.features(0, std::min(options.calibration_samples, train.size())));
-}
+/// Whether the model has one output, whose targets are labels.
+bool has_one_accuracy(const Dataset& test) { return test.outputs() == 1 && test.has_labels(); }
 
-/// The last examples of a set in memory.
-Dataset last_of(const Dataset& data, std::size_t count) {
-  const std::size_t begin = data.size() - std::min(data.size(), count);
-  const Tensor x = data.features(begin, data.size());
-  const auto labels = data.labels().subspan(begin);
-  return Dataset::from_floats(data.name(), data.example_shape(), {x.span().begin(), x.span().end()},
-                              {labels.begin(), labels.end()}, data.classes());
+std::vector<Tensor> calibration_of(const ReportModels& models, const Dataset& train,
+                                   const ReportOptions& options) {
+  return fit_to_inputs(*models.float_model,
+                       train.batch(0, std::min(options.calibration_samples, train.size())));
 }
 
 void measure_layer_report(const ReportModels& models, const Dataset& train, const Dataset& test,
@@ -149,6 +178,11 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
   }
   report.layers.samples = std::min(options.layer_samples, test.size());
   report.layers.layers = detail::measure_layers(*models.quantized, test, report.layers.samples);
+  if (!has_one_accuracy(test)) {
+    report.missing.emplace_back(
+        "Sensitivity of layers and remedies: they go by the accuracy of a single output.");
+    return;
+  }
   if (models.float_model == nullptr || train.empty() || options.sensitivity_samples == 0) {
     report.missing.emplace_back(
         "Sensitivity of layers: it takes the trained float model and training examples.");
@@ -161,7 +195,7 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
         "left in float.");
     return;
   }
-  const Tensor calibration = calibration_of(models, train, options);
+  const std::vector<Tensor> calibration = calibration_of(models, train, options);
   const Dataset samples = test.head(options.sensitivity_samples);
   ProcessGroup& ranks = group_or_alone(options.group);
   detail::measure_sensitivity(models, calibration, samples, ranks, report.layers);
@@ -174,8 +208,9 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
     report.missing.emplace_back(
         "Remedies: none was tried, which takes training examples in memory with class labels.");
   } else {
-    detail::try_remedies(models, calibration, last_of(train, options.sensitivity_samples), ranks,
-                         report.layers);
+    const std::size_t count = std::min(options.sensitivity_samples, train.size());
+    detail::try_remedies(models, calibration, train.slice(train.size() - count, train.size()),
+                         ranks, report.layers);
   }
 }
 
@@ -193,10 +228,10 @@ QuantizeOptions options_of(const Model& quantized) {
       quantized.name()));
 }
 
-Model quantize_quietly(const Model& model, const Tensor& calibration,
+Model quantize_quietly(const Model& model, std::span<const Tensor> calibration,
                        const QuantizeOptions& options) {
   Model result = quantize_model(model, options);
-  show_samples(result, {&calibration, 1});
+  show_samples(result, calibration);
   return result;
 }
 
@@ -220,31 +255,37 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
   Report report;
   report.data = fmt::format("{}, {} test examples", test.name(), test.size());
   report.class_names = test.class_names();
-  const Labels in_float = evaluate(models.in_float, test, options.group).predictions;
-  const Labels integers = evaluate(models.shipped, test, options.group).predictions;
-  report.outcomes.push_back(outcome_of("float", in_float, test.labels(), nullptr));
+  std::vector<ScoredNetwork> networks = {
+      {"float", evaluate_outputs(models.in_float, test, options.group)}};
   const bool knows_both = models.float_model != nullptr && models.quantized != nullptr;
   const bool trained = !knows_both || detail::is_trained(*models.quantized, *models.float_model);
   if (knows_both && trained && !train.empty()) {
     const Model post =
         detail::quantize_quietly(*models.float_model, calibration_of(models, train, options),
                                  detail::options_of(*models.quantized));
-    report.outcomes.push_back(outcome_of("quantized after training",
-                                         evaluate(lower(post), test, options.group).predictions,
-                                         test.labels(), &in_float));
+    networks.push_back(
+        {"quantized after training", evaluate_outputs(lower(post), test, options.group)});
   }
   const std::string name = !options.shipped_name.empty() ? options.shipped_name
                            : trained                     ? "trained with quantization"
                                                          : "calibrated";
-  report.outcomes.push_back(outcome_of(name, integers, test.labels(), &in_float));
+  networks.push_back({name, evaluate_outputs(models.shipped, test, options.group)});
+  report.outcomes = outcomes_of(networks, test, models.shipped);
   report.costs = costs_of(models);
   const Rounding rounding = rounding_of(models.shipped);
   report.contract = to_string(rounding);
   report.targets = targets_of(rounding);
   report.warnings = runtime_warnings(models.shipped);
   measure_layer_report(models, train, test, options, trained, report);
+  if (!has_one_accuracy(test)) {
+    report.missing.emplace_back(
+        "Confused classes and examples that changed class: they are of a single output.");
+    return report;
+  }
+  const Labels& integers = networks.back().outputs.front().classes->predictions;
   count_confusion(test, integers, options.confusion_classes, report);
-  find_changed(models, test, in_float, integers, options, report);
+  find_changed(models, test, networks.front().outputs.front().classes->predictions, integers,
+               options, report);
   return report;
 }
 

@@ -51,8 +51,10 @@ struct ReportOptions {
 ///     write_report("report.html", report);
 ///
 /// Classes have the names that the test set gives them (Dataset::with_class_names()). Every number
-/// is the same on any number of threads and ranks. Throws InvalidArgument for an empty
-/// test set and targets that are no labels, and as Interpreter, lower() and evaluate() do.
+/// is the same on any number of threads and ranks. Of several outputs, and where targets are
+/// tensors, there are outcomes of each output and facts of layers, no sensitivity, remedies,
+/// confusion and changed examples. Throws InvalidArgument for an empty test set and for one that is
+/// read, and as Interpreter, lower() and evaluate_outputs() do.
 Report measure_report(const ReportModels& models, const Dataset& train, const Dataset& test,
                       const ReportOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include <octet/report/measure.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 // The parts of measure_report().
@@ -23,18 +24,18 @@ std::vector<LayerFacts> measure_layers(const Model& quantized, const Dataset& te
 
 /// Adds the sensitivity of every layer with a kernel, and the accuracies that it is held against.
 /// The networks that this takes are shared out among `ranks`.
-void measure_sensitivity(const ReportModels& models, const Tensor& calibration,
+void measure_sensitivity(const ReportModels& models, std::span<const Tensor> calibration,
                          const Dataset& samples, ProcessGroup& ranks, LayerReport& report);
 
 /// Adds what the remedies for what the layers show come to, where they can be carried out.
-void try_remedies(const ReportModels& models, const Tensor& calibration, const Dataset& samples,
-                  ProcessGroup& ranks, LayerReport& report);
+void try_remedies(const ReportModels& models, std::vector<Tensor> calibration,
+                  const Dataset& samples, ProcessGroup& ranks, LayerReport& report);
 
 /// The options that `quantized` was quantized with, those of its first QuantizeLayer.
 QuantizeOptions options_of(const Model& quantized);
 
 /// quantize_post_training() without its warnings: a report quantizes one network many times.
-Model quantize_quietly(const Model& model, const Tensor& calibration,
+Model quantize_quietly(const Model& model, std::span<const Tensor> calibration,
                        const QuantizeOptions& options);
 
 /// Whether training has changed a parameter of `quantized` since it was made of `model`.

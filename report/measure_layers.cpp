@@ -223,15 +223,15 @@ void run(const Model& in_float, Interpreter& interpreter, const Dataset& test, s
   const NoGrad guard;
   for (std::size_t begin = 0; begin < samples; begin += kRowsPerPass) {
     const std::size_t end = std::min(samples, begin + kRowsPerPass);
-    const Tensor x = fit_to_input(in_float, test.features(begin, end));
+    const std::vector<Tensor> inputs = fit_to_inputs(in_float, test.batch(begin, end));
     interpreter.resize_batch(static_cast<Index>(end - begin));
-    interpreter.predict(x.span());
+    detail::run_all(interpreter, inputs);
     const auto visit = [&](std::size_t layer, const std::vector<Tensor>& steps) {
       for (Watched& one : watched) {
         if (one.layer == layer) add_codes(interpreter, one.tensor, steps.back(), one.sums);
       }
     };
-    in_float.forward_all({&x, 1}, visit);
+    in_float.forward_all(inputs, visit);
   }
 }
 

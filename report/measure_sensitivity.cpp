@@ -27,7 +27,7 @@ Model with_in_float(const Model& model, const std::vector<std::size_t>& group, b
 
 }  // namespace
 
-void detail::measure_sensitivity(const ReportModels& models, const Tensor& calibration,
+void detail::measure_sensitivity(const ReportModels& models, std::span<const Tensor> calibration,
                                  const Dataset& samples, ProcessGroup& ranks, LayerReport& report) {
   const Model& model = *models.float_model;
   report.sensitivity_samples = samples.size();

@@ -7,6 +7,7 @@
 #include <octet/train/evaluate.h>
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -21,9 +22,10 @@ Labels predictions_with(const detail::Remedy* remedy, detail::Attempt attempt) {
 
 }  // namespace
 
-void detail::try_remedies(const ReportModels& models, const Tensor& calibration,
+void detail::try_remedies(const ReportModels& models, std::vector<Tensor> calibration,
                           const Dataset& samples, ProcessGroup& ranks, LayerReport& report) {
-  const Attempt as_it_is{*models.float_model, options_of(*models.quantized), calibration, samples};
+  const Attempt as_it_is{*models.float_model, options_of(*models.quantized), std::move(calibration),
+                         samples};
   const std::vector<Remedy> remedies = remedies_for(report, *models.float_model);
   if (remedies.empty()) return;
   const Labels without = predictions_with(nullptr, as_it_is);

@@ -184,8 +184,8 @@ void look_for_unlike_columns(const LayerReport& report, std::vector<Remedy>& fou
                  "quantize_model(), and give the network columns.apply(x): octet quantize --mean "
                  "and --std with what it found",
        .carry_out = [](Attempt& of) {
-         const Standardization columns = standardize_inputs(of.model, of.calibration);
-         of.calibration = columns.apply(of.calibration);
+         const Standardization columns = standardize_inputs(of.model, of.calibration[0]);
+         of.calibration[0] = columns.apply(of.calibration[0]);
          const Tensor x =
              columns.apply(fit_to_input(of.model, of.samples.features(0, of.samples.size())));
          const auto labels = of.samples.labels();

@@ -17,7 +17,8 @@ namespace octet::detail {
 struct Attempt {
   Model model;
   QuantizeOptions options;
-  Tensor calibration;
+  /// By input of the model.
+  std::vector<Tensor> calibration;
   Dataset samples;
 };
 

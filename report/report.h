@@ -16,13 +16,17 @@
 
 namespace octet {
 
-/// What one version of the network came to on the test set.
+/// What one version of the network came to on the test set, at one output.
 struct Outcome {
   std::string name;
   Proportion accuracy;
   /// Against the float network on the same examples; none for that one itself, and where the
   /// predictions are not known.
   std::optional<PairedTest> against_float{};
+  /// The output's name; empty for a model of one.
+  std::string output{};
+  /// Where its targets are tensors, the mean absolute error: there is no accuracy then.
+  std::optional<double> mean_absolute_error{};
 };
 
 /// What the integers need of a machine, for one sample.
@@ -173,7 +177,7 @@ struct LayerReport {
 
 struct Report {
   std::string title;
-  // 1. What came out.
+  // 1. What came out: by output, float first and the integers that ship last.
   std::vector<Outcome> outcomes;
   std::string data;
   Costs costs;

@@ -100,6 +100,7 @@ void import_model(const ImportOptions& options);
 struct SearchOptions {
   std::string file;
   std::string data;
+  application::LossOptions losses;
   ContractOptions contract;
   /// One of the two is given.
   std::optional<std::int64_t> flash;
@@ -117,6 +118,8 @@ void search(const SearchOptions& options);
 struct ReportCommand {
   std::string folder;
   std::string data;
+  /// As application::Options::test_data.
+  std::string test_data;
   std::string out;
   /// What the page calls the classes; empty: by their numbers.
   std::vector<std::string> class_names;

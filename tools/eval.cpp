@@ -29,38 +29,17 @@ void check_sizes(const Interpreter& interpreter, const Dataset& images) {
   if (images.empty()) throw InvalidArgument("eval: the data set has no test images");
 }
 
-/// The mean of |output - target| over examples and values of output `k`.
-double mean_absolute_error(const std::vector<float>& values, const Tensor& targets) {
-  if (values.size() != targets.span().size()) {
-    throw InvalidArgument(fmt::format("eval: expected {} values as targets, found shape {}",
-                                      values.size(), targets.shape().to_string()));
-  }
-  double sum = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    sum += std::abs(static_cast<double>(values[i]) - static_cast<double>(targets.span()[i]));
-  }
-  return sum / static_cast<double>(values.size());
-}
-
 /// What each output comes to: the accuracy where its targets are labels, else the mean absolute
 /// error.
 nlohmann::ordered_json scores_of(Interpreter& interpreter, const Dataset& data) {
-  const Batch all = data.batch(0, data.size());
-  const std::vector<Tensor> inputs = all.inputs();
-  const std::vector<Targets> targets = all.all_targets();
-  std::vector<std::span<const float>> values;
-  values.reserve(inputs.size());
-  for (const Tensor& input : inputs) values.push_back(input.span());
-  const std::vector<std::vector<float>> results = interpreter.run_all(values);
-  const auto evaluations = evaluate_outputs(interpreter, data);
   nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    nlohmann::ordered_json output{{"name", interpreter.get_output_details()[k].name}};
-    if (evaluations[k]) {
-      output["correct"] = std::llround(evaluations[k]->accuracy * static_cast<double>(data.size()));
-      output["accuracy"] = evaluations[k]->accuracy;
+  for (const OutputEvaluation& result : evaluate_outputs(interpreter, data)) {
+    nlohmann::ordered_json output{{"name", interpreter.get_output_details()[outputs.size()].name}};
+    if (result.classes) {
+      output["correct"] = std::llround(result.score() * static_cast<double>(data.size()));
+      output["accuracy"] = result.score();
     } else {
-      output["mean_absolute_error"] = mean_absolute_error(results[k], targets[k].values());
+      output["mean_absolute_error"] = result.score();
     }
     outputs.push_back(std::move(output));
   }
@@ -69,7 +48,7 @@ nlohmann::ordered_json scores_of(Interpreter& interpreter, const Dataset& data) 
 
 /// Scores every output on the arrays of an .npz file.
 void eval_npz(const EvalOptions& options, Interpreter& interpreter) {
-  Dataset data = read_npz_data(options.data, interpreter);
+  Dataset data = read_npz_data(options.data, interpreter.model());
   if (options.limit > 0) data = data.head(options.limit);
   resize_for(interpreter, data.size());
   const double start = detail::clock_seconds();

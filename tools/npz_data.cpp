@@ -1,6 +1,7 @@
 #include "npz_data.h"
 
 #include <fmt/format.h>
+#include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
@@ -8,6 +9,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <numeric>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,16 +27,26 @@ std::string names_in(const NamedArrays& arrays) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string names_of(const IntegerModel& model, const std::vector<std::int32_t>& tensors) {
+  std::vector<std::string> names;
+  names.reserve(tensors.size());
+  for (const std::int32_t index : tensors) {
+    names.push_back(printable(model.tensors[static_cast<std::size_t>(index)].name));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// Takes the array of that name from `arrays`.
 NpyArray take(NamedArrays& arrays, const std::string& name, const std::string& role,
-              const std::string& file) {
+              const std::string& file, const IntegerModel& model) {
   const auto found =
       std::ranges::find_if(arrays, [&](const auto& named) { return named.first == name; });
   if (found == arrays.end()) {
     throw FormatError(fmt::format(
-        "{}: expected an array \"{}\" for the {} of that name, found {}; name arrays as "
-        "octet inspect names inputs and outputs",
-        file, printable(name), role, arrays.empty() ? "none" : names_in(arrays)));
+        "{}: expected an array \"{}\" for the {} of that name, found {}; name arrays as the model "
+        "names its inputs, {}, and outputs, {}",
+        file, printable(name), role, arrays.empty() ? "none" : names_in(arrays),
+        names_of(model, model.inputs), names_of(model, model.outputs)));
   }
   NpyArray array = std::move(found->second);
   arrays.erase(found);
@@ -49,44 +63,89 @@ Tensor features_of(const NpyArray& array) {
   return values;
 }
 
-Targets targets_of(const NpyArray& array, const std::string& name, const std::string& file) {
-  const Tensor values = array.to_tensor();
-  if (array.shape.rank() != 1) return values;
-  return std::visit(
-      [&](const auto& from) -> Targets {
-        using T = typename std::remove_cvref_t<decltype(from)>::value_type;
-        if constexpr (std::is_integral_v<T>) {
-          Labels labels;
-          for (const T label : from) {
-            if (!std::in_range<std::int32_t>(label)) {
-              throw FormatError(
-                  fmt::format("{}: array \"{}\": {} is no label", file, printable(name), label));
-            }
-            labels.push_back(static_cast<std::int32_t>(label));
-          }
-          return labels;
-        } else {
-          return values.reshape({array.shape[0], 1});
-        }
-      },
-      array.values);
+/// The axes behind the first that have more than one place.
+std::vector<Index> long_axes(std::vector<Index> shape) {
+  if (!shape.empty()) shape.erase(shape.begin());
+  std::erase(shape, 1);
+  return shape;
+}
+
+/// Refuses another number of values than the model has, and as many in another order: images whose
+/// channels come first, say.
+void check_shape(const Shape& found, const ModelTensor& expected, const std::string& file) {
+  const std::vector<Index> axes = long_axes({found.begin(), found.end()});
+  const std::vector<Index> wanted = long_axes({expected.shape.begin(), expected.shape.end()});
+  const auto size = [](const std::vector<Index>& extents) {
+    return std::accumulate(extents.begin(), extents.end(), Index{1}, std::multiplies<>());
+  };
+  const bool is_transposed = axes != wanted && std::ranges::is_permutation(axes, wanted);
+  if (size(axes) == size(wanted) && !is_transposed) return;
+  throw FormatError(fmt::format(
+      "{}: array \"{}\": expected examples for [{}], a batch of the model, found {}{}", file,
+      printable(expected.name), fmt::join(expected.shape, ", "), found.to_string(),
+      is_transposed ? "; transpose it: channels are the last axis" : ""));
+}
+
+/// Refuses labels of classes that an output [n, classes] does not have; of one value it has two.
+void check_labels(const Labels& labels, const ModelTensor& output, const std::string& file) {
+  if (output.shape.size() != 2 || labels.empty()) return;
+  const std::int32_t classes = std::max(2, output.shape[1]);
+  const std::int32_t largest = *std::ranges::max_element(labels);
+  if (largest < classes) return;
+  throw FormatError(
+      fmt::format("{}: array \"{}\": expected labels below {}, the classes of the output, found {}",
+                  file, printable(output.name), classes, largest));
+}
+
+Targets targets_of(const NpyArray& array, const ModelTensor& output, const std::string& file) {
+  Tensor values = array.to_tensor();
+  const auto labels_of = [&](const auto& from) {
+    Labels labels;
+    for (const auto label : from) {
+      if (!std::in_range<std::int32_t>(label)) {
+        throw FormatError(
+            fmt::format("{}: array \"{}\": {} is no label", file, printable(output.name), label));
+      }
+      labels.push_back(static_cast<std::int32_t>(label));
+    }
+    return labels;
+  };
+  if (array.shape.rank() == 1) {
+    const std::optional<Labels> labels = std::visit(
+        [&](const auto& from) -> std::optional<Labels> {
+          using T = typename std::remove_cvref_t<decltype(from)>::value_type;
+          if constexpr (std::is_integral_v<T>) return labels_of(from);
+          return std::nullopt;
+        },
+        array.values);
+    if (labels) {
+      check_labels(*labels, output, file);
+      return *labels;
+    }
+    values = values.reshape({array.shape[0], 1});
+  }
+  check_shape(values.shape(), output, file);
+  return values;
 }
 
 }  // namespace
 
 bool is_npz(const std::string& file) {
-  return !std::filesystem::is_directory(file) && file_begins_with(file, "PK");
+  return std::filesystem::is_regular_file(file) && file_begins_with(file, "PK");
 }
 
-Dataset read_npz_data(const std::string& file, const Interpreter& interpreter) {
+Dataset read_npz_data(const std::string& file, const IntegerModel& model) {
   NamedArrays arrays = read_npz_arrays(file);
   std::vector<Tensor> features;
-  for (const TensorDetails& input : interpreter.get_input_details()) {
-    features.push_back(features_of(take(arrays, input.name, "input", file)));
+  for (const std::int32_t index : model.inputs) {
+    const ModelTensor& input = model.tensors[static_cast<std::size_t>(index)];
+    features.push_back(features_of(take(arrays, input.name, "input", file, model)));
+    check_shape(features.back().shape(), input, file);
   }
   std::vector<Targets> targets;
-  for (const TensorDetails& output : interpreter.get_output_details()) {
-    targets.push_back(targets_of(take(arrays, output.name, "output", file), output.name, file));
+  for (const std::int32_t index : model.outputs) {
+    const ModelTensor& output = model.tensors[static_cast<std::size_t>(index)];
+    targets.push_back(targets_of(take(arrays, output.name, "output", file, model), output, file));
   }
   if (!arrays.empty()) {
     throw FormatError(
@@ -94,6 +153,34 @@ Dataset read_npz_data(const std::string& file, const Interpreter& interpreter) {
                     file, names_in(arrays)));
   }
   return Dataset::from_tensors(std::filesystem::path(file).stem().string(), features, targets);
+}
+
+DataSplit read_npz_split(const std::string& train, const std::string& test,
+                         const IntegerModel& model) {
+  DataSplit data;
+  data.train = read_npz_data(train, model);
+  data.test = test.empty() ? data.train : read_npz_data(test, model);
+  for (std::size_t k = 0; k < model.outputs.size(); ++k) {
+    if (data.train.has_labels(k) == data.test.has_labels(k)) continue;
+    const auto kind = [k](const Dataset& set) {
+      return set.has_labels(k) ? "class labels" : "tensors";
+    };
+    throw FormatError(fmt::format(
+        "{}: array \"{}\": expected {} as in {}, found {}; labels are integers of one axis", test,
+        printable(model.tensors[static_cast<std::size_t>(model.outputs[k])].name), kind(data.train),
+        train, kind(data.test)));
+  }
+  return data;
+}
+
+void require_images_suffice(const Model& model, const std::string& file, const std::string& data) {
+  const std::size_t inputs = model.input_layers().size();
+  const std::size_t outputs = model.output_layers().size();
+  if (inputs == 1 && outputs == 1) return;
+  throw command_line::UsageError(fmt::format(
+      "--data: expected an .npz file with an array for each input and output of {}, which has {} "
+      "and {}, found {}; numpy.savez(\"data.npz\", NAME=array, ...) writes one",
+      file, inputs, outputs, data));
 }
 
 }  // namespace octet::tools

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <octet/runtime/interpreter.h>
+#include <octet/layers/model.h>
+#include <octet/runtime/integer_model.h>
 #include <octet/train/data/dataset.h>
 
 #include <string>
@@ -14,7 +15,18 @@ bool is_npz(const std::string& file);
 /// each of its outputs, named after them. Features of uint8 are x = byte / 255, of any other type
 /// the numbers. Targets of an integer type and one axis are class labels; others are tensors, used
 /// as they are, [n] as [n, 1]. Throws as read_npz(), and FormatError for an array that is missing,
-/// one that is named after neither, and numbers of examples that differ.
-Dataset read_npz_data(const std::string& file, const Interpreter& interpreter);
+/// one that is named after neither, numbers of examples that differ, labels of no class, and
+/// examples of another size than the model's or with axes in another order.
+Dataset read_npz_data(const std::string& file, const IntegerModel& model);
+
+/// The examples of two files, for training and for scoring; of one for both where `test` is empty.
+/// Throws as read_npz_data(), and FormatError where an output has class labels in one file and
+/// tensors in the other.
+DataSplit read_npz_split(const std::string& train, const std::string& test,
+                         const IntegerModel& model);
+
+/// Throws UsageError, which asks for an .npz file, where `data` is a folder of images with a label
+/// each and the model of `file` has several inputs or outputs.
+void require_images_suffice(const Model& model, const std::string& file, const std::string& data);
 
 }  // namespace octet::tools

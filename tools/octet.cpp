@@ -173,9 +173,13 @@ void add_search(CLI::App& app) {
                    "A float model: a file of Model::save(), or a checkpoint of its training")
       ->required()
       ->check(named());
-  command->add_option("--data", options->data, "A folder with IDX files: training images are used")
+  command
+      ->add_option("--data", options->data,
+                   "A folder with IDX files, whose training images are used, or an .npz file with "
+                   "an array for each input and, as targets, for each output of FILE")
       ->required()
       ->check(named());
+  octet::application::add_loss_options(*command, options->losses);
   CLI::Option_group* goals = command->add_option_group("goal");
   goals->require_option(1);
   add_number(*goals, "--flash", options->flash, kBytes,
@@ -200,8 +204,15 @@ void add_report(CLI::App& app) {
   command->add_option("FOLDER", options->folder, "The --out of the run")
       ->required()
       ->check(named());
-  command->add_option("--data", options->data, "The folder with IDX files that it trained on")
+  command
+      ->add_option("--data", options->data,
+                   "The folder with IDX files that it trained on, or "
+                   "the .npz file")
       ->required()
+      ->check(named());
+  command
+      ->add_option("--test-data", options->test_data,
+                   "The .npz file of examples that it was scored on; default: those of --data")
       ->check(named());
   add_out(*command, options->out, "The HTML file to write");
   octet::application::add_class_names(*command, options->class_names);
@@ -219,6 +230,7 @@ void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
                   "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
       ->check(named());
   add_options(command, *options);
+  octet::application::add_array_options(command, *options);
   command.get_option("--data")->required();
   command.get_option("--out")->required()->default_str("");
   command.callback([&command, &exit_code, options, argc, argv] {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "npz_data.h"
 #include "show.h"
 
 namespace octet::tools {
@@ -113,7 +114,9 @@ std::string name_of(const fs::path& folder) {
 void report(const ReportCommand& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   const Leavings run = read_run(options.folder);
-  DataSplit data = load_idx(options.data);
+  DataSplit data = is_npz(options.data)
+                       ? read_npz_split(options.data, options.test_data, run.in_float)
+                       : load_idx(options.data);
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   Report found =
       measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,

@@ -1,8 +1,10 @@
 #include <fmt/core.h>
+#include <octet/application/losses.h>
 #include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/parallel.h>
+#include <octet/layers/lower.h>
 #include <octet/train/data/idx.h>
 
 #include <filesystem>
@@ -10,6 +12,7 @@
 
 #include "commands.h"
 #include "float_model.h"
+#include "npz_data.h"
 #include "show.h"
 
 namespace octet::tools {
@@ -17,32 +20,41 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// The training images of a folder, or the arrays of an .npz file.
+Dataset training_examples(const SearchOptions& options, const Model& model) {
+  if (is_npz(options.data)) return read_npz_data(options.data, lower_float(model));
+  require_images_suffice(model, options.file, options.data);
+  return load_idx(options.data).train;
+}
+
 BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {
   BitSearchOptions how;
   how.samples = options.samples;
-  how.loss = classification_loss(model);
+  application::set_losses(
+      how, application::losses_of(options.losses, model, application::output_names(model), train));
   how.quantize.rounding = options.contract.chosen().value_or(Rounding::fp32);
   if (options.flash) return search_bits(model, train, *options.flash, how);
   return search_bits_for_drop(model, train, options.max_drop.value(), how);
 }
 
-double percent(const ModelScore& score) { return 100.0 * score.accuracy.value(); }
-
 Json json_of(const BitSearch& search, const BitAssignment& one) {
   Json bits;
   for (std::size_t i = 0; i < one.bits.size(); ++i) bits[search.layers[i].name] = one.bits[i];
-  return {{"bits", bits},
-          {"bytes", one.bytes},
-          {"predicted_loss", one.predicted.loss},
-          {"predicted_accuracy", one.predicted.accuracy.value()},
-          {"loss", one.measured->loss},
-          {"accuracy", one.measured->accuracy.value()}};
+  Json json = {{"bits", bits}, {"bytes", one.bytes}, {"predicted_loss", one.predicted.loss}};
+  if (one.predicted.accuracy) json["predicted_accuracy"] = *one.predicted.accuracy;
+  json["loss"] = one.measured->loss;
+  if (one.measured->accuracy) json["accuracy"] = *one.measured->accuracy;
+  return json;
 }
 
 void print_search_json(const SearchOptions& options, const BitSearch& search) {
-  Json json = {{"file", options.file},
-               {"float_accuracy", search.in_float.accuracy.value()},
-               {"chosen", json_of(search, search.chosen)}};
+  Json json = {{"file", options.file}};
+  if (search.in_float.accuracy) {
+    json["float_accuracy"] = *search.in_float.accuracy;
+  } else {
+    json["float_loss"] = search.in_float.loss;
+  }
+  json["chosen"] = json_of(search, search.chosen);
   for (const BitAssignment& one : search.measured) {
     json["measured"].push_back(json_of(search, one));
   }
@@ -61,8 +73,14 @@ void print_table(const BitSearch& search) {
   }
   show("{:<22} {:>6} {:>12}\n", "all others", "", search.fixed_bytes);
   show("{:<22} {:>6} {:>12}\n", "in all", "", search.chosen.bytes);
-  show("accuracy on training images: float {:.2f} %, integers of these bits {:.2f} %\n",
-       percent(search.in_float), percent(*search.chosen.measured));
+  const ModelScore& integers = *search.chosen.measured;
+  if (integers.accuracy) {
+    show("accuracy on training images: float {:.2f} %, integers of these bits {:.2f} %\n",
+         100.0 * search.in_float.accuracy.value(), 100.0 * *integers.accuracy);
+  } else {
+    show("loss on training examples: float {:.4g}, integers of these bits {:.4g}\n",
+         search.in_float.loss, integers.loss);
+  }
 }
 
 }  // namespace
@@ -70,8 +88,7 @@ void print_table(const BitSearch& search) {
 void search(const SearchOptions& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   const Model model = read_float_model(options.file);
-  const DataSplit data = load_idx(options.data);
-  const BitSearch found = find(options, model, data.train);
+  const BitSearch found = find(options, model, training_examples(options, model));
   const std::string name = std::filesystem::path(options.file).filename().string();
   if (!options.csv.empty()) write_file_atomic(options.csv, bit_curve_csv(found));
   if (!options.svg.empty()) write_file_atomic(options.svg, bit_curve_svg(found, name));

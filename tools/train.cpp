@@ -1,14 +1,18 @@
 #include <fmt/core.h>
 #include <octet/application/network.h>
 #include <octet/application/run.h>
+#include <octet/core/error.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/qat_recipe.h>
 
 #include <optional>
+#include <utility>
 
 #include "commands.h"
 #include "float_model.h"
+#include "npz_data.h"
 
 namespace octet::tools {
 namespace {
@@ -21,6 +25,28 @@ QatRecipe recipe_of(const Model& model, const application::Options& options) {
   return qat_recipe(model, quantize);
 }
 
+/// The arrays of .npz files for a model.
+DataSplit load_arrays(const application::Options& options, const Model* given) {
+  if (given == nullptr) {
+    throw UsageError(fmt::format(
+        "--data: expected a folder with IDX files for --network {}, found {}; its arrays are for "
+        "the inputs and outputs of a FILE, which was not given",
+        options.network, options.data));
+  }
+  return read_npz_split(options.data, options.test_data, lower_float(*given));
+}
+
+/// Images of IDX files with a class label each.
+DataSplit load_images(const application::Options& options, const Model* given) {
+  if (!options.test_data.empty()) {
+    throw UsageError(fmt::format(
+        "--test-data: goes with --data FILE.npz, found --data {}; a folder has test images",
+        options.data));
+  }
+  if (given != nullptr) require_images_suffice(*given, options.file, options.data);
+  return load_idx(options.data);
+}
+
 }  // namespace
 
 int train(application::Options options, int argc, char** argv) {
@@ -30,7 +56,11 @@ int train(application::Options options, int argc, char** argv) {
       .help = fmt::format("see octet {} --help", options.only_quantizes ? "quantize" : "train"),
       .stem = "model",
       .writes_onnx = true,
-      .load_data = [](const application::Options& o) { return load_idx(o.data); },
+      .load_data =
+          [&given](const application::Options& o) {
+            const Model* model = given ? &*given : nullptr;
+            return is_npz(o.data) ? load_arrays(o, model) : load_images(o, model);
+          },
       .make_model =
           [&given](const application::Options& o, const Dataset& data) {
             return given ? *given : application::make_network(o, data, "model");

@@ -9,6 +9,7 @@
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/parts.h>
 #include <octet/train/evaluate.h>
+#include <octet/train/evaluate_internal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,50 +20,29 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kRowsPerPass = 1000;
-constexpr Index kInterpreterBatch = kRowsPerPass;
+using namespace detail;
 
-void check_not_empty(const char* function, const Dataset& data) {
-  if (!data.empty()) return;
-  throw InvalidArgument(
-      fmt::format("{}: expected examples, found an empty data set, '{}'", function, data.name()));
+/// Output `number` of the integer engine, [rows, output_shape...].
+Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
+                     const std::vector<float>& values) {
+  std::vector<Index> extents = {rows};
+  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[number])].shape;
+  // Without the batch axis.
+  for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
+  return Tensor::from(Shape(std::move(extents)), values);
 }
 
-/// Calls add(begin, end) for the pieces of rows that are this rank's, in ascending order.
-template <class Add>
-void each_own_piece(const Dataset& data, const ProcessGroup& group, Add&& add) {
-  const std::size_t pieces = (data.size() + kRowsPerPass - 1) / kRowsPerPass;
-  const IndexRange own = part_of(pieces, static_cast<std::size_t>(group.size()),
-                                 static_cast<std::size_t>(group.rank()));
-  for (std::size_t i = own.begin; i < own.end; ++i) {
-    add(i * kRowsPerPass, std::min(data.size(), (i + 1) * kRowsPerPass));
-  }
-}
-
-/// Throws InvalidArgument where the data set is for another number of outputs.
-void check_outputs(const char* function, const Dataset& data, std::size_t outputs) {
-  if (data.outputs() == outputs) return;
-  throw InvalidArgument(fmt::format(
-      "{}: expected targets for each of the {} outputs of the model, found a data set '{}' with "
-      "targets for {}; see Dataset::from_tensors()",
-      function, outputs, data.name(), data.outputs()));
-}
-
-/// Throws InvalidArgument where there are several.
-void check_one_output(const char* function, std::size_t outputs, const char* instead) {
-  if (outputs == 1) return;
-  throw InvalidArgument(fmt::format("{}: expected a model of one output, found one of {}; use {}",
-                                    function, outputs, instead));
-}
-
-/// The predictions for one output, and whether each is right.
+/// One output on this rank's pieces of rows.
 struct Scored {
   Labels predictions;
   std::vector<std::uint8_t> right;
+  /// Where targets are tensors, by piece: the sum of |output - target|, and of how many values.
+  std::vector<double> errors;
+  std::vector<std::size_t> values;
 };
 
-void add_piece_to(Scored& scored, const Dataset& data, std::size_t rows, const Labels& predicted,
-                  const Labels& labels) {
+void add_classes(Scored& scored, const Dataset& data, std::size_t rows, const Labels& predicted,
+                 const Labels& labels) {
   // Examples of another size can be a whole number of an interpreter's samples all the same.
   if (predicted.size() != rows) {
     throw InvalidArgument(fmt::format(
@@ -74,35 +54,61 @@ void add_piece_to(Scored& scored, const Dataset& data, std::size_t rows, const L
   scored.predictions.insert(scored.predictions.end(), predicted.begin(), predicted.end());
 }
 
-/// Runs predict_rows(begin, end, batch), which gives the labels of each output, on pieces of the
-/// data set and scores the result: none for an output whose targets are tensors.
-template <class Predict>
-std::vector<std::optional<Evaluation>> evaluate_in_pieces(const Dataset& data, ProcessGroup& group,
-                                                          Predict&& predict_rows) {
-  check_not_empty("evaluate", data);
-  std::vector<std::optional<Scored>> scored(data.outputs());
-  for (std::size_t k = 0; k < scored.size(); ++k) {
-    if (data.has_labels(k)) scored[k].emplace();
+/// Nothing for targets of another size than the output, which a loss of its own may take.
+void add_errors(Scored& scored, std::span<const float> output, std::span<const float> targets) {
+  if (output.size() != targets.size()) return;
+  double sum = 0.0;
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    sum += std::abs(static_cast<double>(output[i]) - static_cast<double>(targets[i]));
   }
+  scored.errors.push_back(sum);
+  scored.values.push_back(output.size());
+}
+
+/// The whole of what all ranks have scored of one output.
+OutputEvaluation gathered(const Scored& own, bool has_labels, std::size_t examples,
+                          ProcessGroup& group) {
+  OutputEvaluation result;
+  if (has_labels) {
+    result.classes = Evaluation{.predictions = gather_values(group, own.predictions)};
+    result.classes->accuracy =
+        static_cast<double>(std::ranges::count(gather_values(group, own.right), 1)) /
+        static_cast<double>(examples);
+    return result;
+  }
+  const std::vector<double> errors = gather_values(group, own.errors);
+  const std::vector<std::size_t> values = gather_values(group, own.values);
+  if (errors.empty()) return result;
+  result.mean_absolute_error =
+      std::accumulate(errors.begin(), errors.end(), 0.0) /
+      static_cast<double>(std::accumulate(values.begin(), values.end(), std::size_t{0}));
+  return result;
+}
+
+/// Runs predict_rows(begin, end, batch) on pieces of the data set and scores the result: for each
+/// output its classes where its targets are labels, else its values.
+template <class Predict>
+std::vector<OutputEvaluation> evaluate_in_pieces(const Dataset& data, ProcessGroup& group,
+                                                 Predict&& predict_rows) {
+  check_not_empty("evaluate", data);
+  std::vector<Scored> scored(data.outputs());
   const auto add_piece = [&](std::size_t begin, std::size_t end) {
     // Together: a set that is read would be read twice.
     const Batch batch = data.batch(begin, end);
-    const std::vector<Labels> predicted = predict_rows(begin, end, batch);
+    const std::vector<Targets> predicted = predict_rows(begin, end, batch);
     const std::vector<Targets> targets = batch.all_targets();
     for (std::size_t k = 0; k < scored.size(); ++k) {
-      if (!scored[k]) continue;
-      add_piece_to(*scored[k], data, end - begin, predicted[k], targets[k].labels());
+      if (targets[k].are_labels()) {
+        add_classes(scored[k], data, end - begin, predicted[k].labels(), targets[k].labels());
+      } else {
+        add_errors(scored[k], predicted[k].values().span(), targets[k].values().span());
+      }
     }
   };
   parallel_region([&] { each_own_piece(data, group, add_piece); });
-  std::vector<std::optional<Evaluation>> results;
-  for (const std::optional<Scored>& one : scored) {
-    std::optional<Evaluation>& result = results.emplace_back();
-    if (!one) continue;
-    result = Evaluation{.predictions = gather_values(group, one->predictions)};
-    result->accuracy =
-        static_cast<double>(std::ranges::count(gather_values(group, one->right), 1)) /
-        static_cast<double>(data.size());
+  std::vector<OutputEvaluation> results;
+  for (std::size_t k = 0; k < scored.size(); ++k) {
+    results.push_back(gathered(scored[k], data.has_labels(k), data.size(), group));
   }
   return results;
 }
@@ -115,95 +121,9 @@ Evaluation evaluate_one_output(const Dataset& data, ProcessGroup& group, Predict
   // Throws where there are none, of any number of examples.
   if (!data.has_labels()) static_cast<void>(data.labels());
   const auto predict_one = [&](std::size_t begin, std::size_t end, const Batch& batch) {
-    return std::vector<Labels>{predict_rows(begin, end, batch)};
+    return std::vector<Targets>{predict_rows(begin, end, batch)};
   };
-  return *evaluate_in_pieces(data, group, predict_one).front();
-}
-
-std::vector<OutputMetric> of_first_output(const std::vector<Metric>& metrics) {
-  std::vector<OutputMetric> result;
-  result.reserve(metrics.size());
-  for (const Metric& metric : metrics) result.push_back({0, metric});
-  return result;
-}
-
-/// Each metric of outputs_of(batch), pieces weighted by their rows.
-template <class OutputsOf>
-std::vector<MetricValue> measure_in_pieces(const Dataset& data,
-                                           const std::vector<OutputMetric>& metrics,
-                                           ProcessGroup& group, OutputsOf&& outputs_of) {
-  std::vector<Metric> named;
-  for (const OutputMetric& each : metrics) {
-    named.push_back(each.metric);
-    if (each.output < data.outputs()) continue;
-    throw InvalidArgument(
-        fmt::format("measure: expected metric \"{}\" for one of the {} outputs that '{}' has "
-                    "targets for, found "
-                    "output {}; they are counted from 0",
-                    each.metric.name, data.outputs(), data.name(), each.output));
-  }
-  check_metrics(named);
-  check_not_empty("measure", data);
-  const NoGrad guard;
-  // By piece, every metric.
-  std::vector<double> parts;
-  each_own_piece(data, group, [&](std::size_t begin, std::size_t end) {
-    const Batch batch = data.batch(begin, end);
-    const std::vector<Tensor> outputs = outputs_of(batch);
-    const std::vector<Targets> targets = batch.all_targets();
-    for (const auto& [output, metric] : metrics) {
-      parts.push_back(metric.value(outputs[output], targets[output]) *
-                      static_cast<double>(targets[output].size()));
-    }
-  });
-  parts = gather_values(group, parts);
-  std::vector<MetricValue> values;
-  values.reserve(metrics.size());
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
-    MetricValue& metric = values.emplace_back(MetricValue{metrics[i].metric.name, 0.0});
-    for (std::size_t at = i; at < parts.size(); at += metrics.size()) metric.value += parts[at];
-    metric.value /= static_cast<double>(data.size());
-    if (std::isfinite(metric.value)) continue;
-    throw NumericError(fmt::format("metric \"{}\": expected a finite number on \"{}\", found {}",
-                                   metric.name, data.name(), metric.value));
-  }
-  return values;
-}
-
-bool ends_in(const IntegerModel& model, OpCode code) {
-  return !model.operators.empty() && model.operators.back().code == code &&
-         model.operators.back().outputs == model.outputs;
-}
-
-/// The model without its last operator: what that reads is the output.
-IntegerModel without_end(IntegerModel model) {
-  model.outputs = {model.operators.back().inputs[0]};
-  model.operators.pop_back();
-  return model;
-}
-
-/// Output `number` of the integer engine, [rows, output_shape...].
-Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
-                     const std::vector<float>& values) {
-  std::vector<Index> extents = {rows};
-  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[number])].shape;
-  // Without the batch axis.
-  for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
-  return Tensor::from(Shape(std::move(extents)), values);
-}
-
-/// The integer engine's outputs as real values.
-std::vector<Tensor> real_outputs(Interpreter& interpreter, const Batch& batch) {
-  const std::vector<Tensor> inputs = batch.inputs();
-  std::vector<std::span<const float>> values;
-  values.reserve(inputs.size());
-  for (const Tensor& input : inputs) values.push_back(input.span());
-  const std::vector<std::vector<float>> results = interpreter.run_all(values);
-  std::vector<Tensor> outputs;
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    outputs.push_back(shaped_output(interpreter.model(), k, inputs[0].dim(0), results[k]));
-  }
-  return outputs;
+  return *evaluate_in_pieces(data, group, predict_one).front().classes;
 }
 
 /// Features as an input of that shape takes them.
@@ -242,12 +162,102 @@ std::vector<Tensor> outputs_for_classes(const Model& model, std::span<const Tens
   return is_quantized(model) ? model.forward_all(inputs) : model.forward_all_logits(inputs);
 }
 
+/// Runs the model whole where values are wanted of an output that ends in a softmax, which
+/// outputs_for_classes() leaves out in float.
+void take_probabilities(const Model& model, const Dataset& data, std::span<const Tensor> inputs,
+                        std::vector<Tensor>& outputs) {
+  const auto are_wanted = [&](std::size_t k) {
+    return !data.has_labels(k) && model.layers()[model.output_layers()[k]]->ends_in_softmax();
+  };
+  bool any = false;
+  for (std::size_t k = 0; k < outputs.size(); ++k) any = any || are_wanted(k);
+  if (!any || is_quantized(model)) return;
+  const NoGrad guard;
+  const std::vector<Tensor> whole = model.forward_all(inputs);
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (are_wanted(k)) outputs[k] = whole[k];
+  }
+}
+
+/// The classes of each output whose targets are labels, the values of the others.
+template <class ThresholdOf>
+std::vector<Targets> predictions_of(const std::vector<Tensor>& outputs, const Dataset& data,
+                                    ThresholdOf&& threshold_of) {
+  std::vector<Targets> result;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (data.has_labels(k)) {
+      result.emplace_back(classes_of(outputs[k], threshold_of(k)));
+    } else {
+      result.emplace_back(outputs[k]);
+    }
+  }
+  return result;
+}
+
 /// The classes of a model of one output.
 Labels predict_rows(const Model& model, std::span<const Tensor> inputs) {
   return classes_of(outputs_for_classes(model, inputs).front(), decision_threshold(model));
 }
 
 }  // namespace
+
+namespace detail {
+
+void check_not_empty(const char* function, const Dataset& data) {
+  if (!data.empty()) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected examples, found an empty data set, '{}'", function, data.name()));
+}
+
+void each_own_piece(const Dataset& data, const ProcessGroup& group,
+                    FunctionRef<void(std::size_t begin, std::size_t end)> add) {
+  const std::size_t pieces = (data.size() + kRowsPerPass - 1) / kRowsPerPass;
+  const IndexRange own = part_of(pieces, static_cast<std::size_t>(group.size()),
+                                 static_cast<std::size_t>(group.rank()));
+  for (std::size_t i = own.begin; i < own.end; ++i) {
+    add(i * kRowsPerPass, std::min(data.size(), (i + 1) * kRowsPerPass));
+  }
+}
+
+void check_outputs(const char* function, const Dataset& data, std::size_t outputs) {
+  if (data.outputs() == outputs) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected targets for each of the {} outputs of the model, found a data set '{}' with "
+      "targets for {}; see Dataset::from_tensors()",
+      function, outputs, data.name(), data.outputs()));
+}
+
+void check_one_output(const char* function, std::size_t outputs, const char* instead) {
+  if (outputs == 1) return;
+  throw InvalidArgument(fmt::format("{}: expected a model of one output, found one of {}; use {}",
+                                    function, outputs, instead));
+}
+
+std::vector<Tensor> real_outputs(Interpreter& interpreter, const Batch& batch) {
+  const std::vector<std::vector<float>> results = detail::run_all(interpreter, batch.inputs());
+  std::vector<Tensor> outputs;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    outputs.push_back(shaped_output(interpreter.model(), k, batch.features.dim(0), results[k]));
+  }
+  return outputs;
+}
+
+std::vector<std::vector<float>> run_all(Interpreter& interpreter, std::span<const Tensor> inputs) {
+  std::vector<std::span<const float>> values;
+  values.reserve(inputs.size());
+  for (const Tensor& input : inputs) values.push_back(input.span());
+  return interpreter.run_all(values);
+}
+
+}  // namespace detail
+
+double OutputEvaluation::score() const {
+  if (classes) return classes->accuracy;
+  if (mean_absolute_error) return *mean_absolute_error;
+  throw InvalidArgument(
+      "evaluate_outputs: expected targets that are class labels, or tensors of the output's size, "
+      "found tensors of another size; does the data set belong to another model?");
+}
 
 Tensor fit_to_input(const Model& model, const Tensor& features) {
   return fit_to_shape(model, model.input_shape(), features);
@@ -287,75 +297,35 @@ Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group
                              });
 }
 
-std::vector<std::optional<Evaluation>> evaluate_outputs(const Model& model, const Dataset& data,
-                                                        ProcessGroup* group) {
+std::vector<OutputEvaluation> evaluate_outputs(const Model& model, const Dataset& data,
+                                               ProcessGroup* group) {
   check_outputs("evaluate_outputs", data, model.output_layers().size());
   const WithCurrentKernelRanges current(model);
   const auto predict = [&](std::size_t, std::size_t, const Batch& batch) {
-    const std::vector<Tensor> outputs =
-        outputs_for_classes(current.model(), fit_to_inputs(model, batch));
-    std::vector<Labels> classes(outputs.size());
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      if (data.has_labels(k)) classes[k] = classes_of(outputs[k], decision_threshold(model, k));
-    }
-    return classes;
+    const std::vector<Tensor> inputs = fit_to_inputs(model, batch);
+    std::vector<Tensor> outputs = outputs_for_classes(current.model(), inputs);
+    take_probabilities(current.model(), data, inputs, outputs);
+    return predictions_of(outputs, data,
+                          [&](std::size_t k) { return decision_threshold(model, k); });
   };
   return evaluate_in_pieces(data, group_or_alone(group), predict);
 }
 
-std::vector<std::optional<Evaluation>> evaluate_outputs(const IntegerModel& model,
-                                                        const Dataset& data, ProcessGroup* group) {
+std::vector<OutputEvaluation> evaluate_outputs(const IntegerModel& model, const Dataset& data,
+                                               ProcessGroup* group) {
   Interpreter interpreter(model, {.batch = kInterpreterBatch});
   return evaluate_outputs(interpreter, data, group);
 }
 
-std::vector<std::optional<Evaluation>> evaluate_outputs(Interpreter& interpreter,
-                                                        const Dataset& data, ProcessGroup* group) {
+std::vector<OutputEvaluation> evaluate_outputs(Interpreter& interpreter, const Dataset& data,
+                                               ProcessGroup* group) {
   const IntegerModel& model = interpreter.model();
   check_outputs("evaluate_outputs", data, model.outputs.size());
   const auto predict = [&](std::size_t, std::size_t, const Batch& batch) {
-    const std::vector<Tensor> outputs = real_outputs(interpreter, batch);
-    std::vector<Labels> classes(outputs.size());
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      if (!data.has_labels(k)) continue;
-      classes[k] = classes_of(outputs[k], decision_threshold(model, k));
-    }
-    return classes;
+    return predictions_of(real_outputs(interpreter, batch), data,
+                          [&](std::size_t k) { return decision_threshold(model, k); });
   };
   return evaluate_in_pieces(data, group_or_alone(group), predict);
-}
-
-std::vector<MetricValue> measure(const Model& model, const Dataset& data,
-                                 const std::vector<OutputMetric>& metrics, ProcessGroup* group) {
-  check_outputs("measure", data, model.output_layers().size());
-  const WithCurrentKernelRanges current(model);
-  return measure_in_pieces(data, metrics, group_or_alone(group), [&](const Batch& batch) {
-    return current.model().forward_all_logits(fit_to_inputs(model, batch));
-  });
-}
-
-std::vector<MetricValue> measure(const Model& model, const Dataset& data,
-                                 const std::vector<Metric>& metrics, ProcessGroup* group) {
-  check_one_output("measure", model.output_layers().size(), "metrics of type OutputMetric");
-  return measure(model, data, of_first_output(metrics), group);
-}
-
-std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
-                                 const std::vector<Metric>& metrics) {
-  check_one_output("measure", model.outputs.size(), "evaluate_outputs()");
-  const InterpreterOptions options{.batch = kInterpreterBatch};
-  Interpreter interpreter(ends_in(model, OpCode::softmax) ? without_end(model) : model, options);
-  std::optional<Interpreter> before_sigmoid;
-  if (ends_in(model, OpCode::logistic)) before_sigmoid.emplace(without_end(model), options);
-  const auto outputs_of = [&](const Batch& batch) {
-    std::vector<Tensor> outputs = real_outputs(interpreter, batch);
-    if (before_sigmoid) {
-      detail::TensorAccess::set_logits(outputs.front(),
-                                       real_outputs(*before_sigmoid, batch).front());
-    }
-    return outputs;
-  };
-  return measure_in_pieces(data, of_first_output(metrics), group_or_alone(nullptr), outputs_of);
 }
 
 std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace octet {
@@ -37,17 +38,27 @@ std::vector<Tensor> fit_to_inputs(const Model& model, const Batch& batch);
 Labels predict(const Model& model, const Tensor& features);
 Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group = nullptr);
 
-/// The evaluation of every output of a model, in their order; none of one whose targets are
-/// tensors. Otherwise as evaluate(), which is for a model of one output. Throws InvalidArgument for
-/// a data set with targets for another number of outputs.
-std::vector<std::optional<Evaluation>> evaluate_outputs(const Model& model, const Dataset& data,
-                                                        ProcessGroup* group = nullptr);
-std::vector<std::optional<Evaluation>> evaluate_outputs(const IntegerModel& model,
-                                                        const Dataset& data,
-                                                        ProcessGroup* group = nullptr);
-std::vector<std::optional<Evaluation>> evaluate_outputs(Interpreter& interpreter,
-                                                        const Dataset& data,
-                                                        ProcessGroup* group = nullptr);
+/// What one output of a model comes to on a data set.
+struct OutputEvaluation {
+  /// Where its targets are class labels.
+  std::optional<Evaluation> classes{};
+  /// Where they are tensors of the output's size: the mean of |output - target| over examples and
+  /// values. Of a softmax the output is its probabilities.
+  std::optional<double> mean_absolute_error{};
+
+  /// The accuracy, or the mean absolute error. Throws InvalidArgument where there is neither.
+  double score() const;
+};
+
+/// Evaluates every output of a model, in their order. Otherwise as evaluate(), which is for a model
+/// of one output with class labels. Throws InvalidArgument for a data set with targets for another
+/// number of outputs.
+std::vector<OutputEvaluation> evaluate_outputs(const Model& model, const Dataset& data,
+                                               ProcessGroup* group = nullptr);
+std::vector<OutputEvaluation> evaluate_outputs(const IntegerModel& model, const Dataset& data,
+                                               ProcessGroup* group = nullptr);
+std::vector<OutputEvaluation> evaluate_outputs(Interpreter& interpreter, const Dataset& data,
+                                               ProcessGroup* group = nullptr);
 
 /// A metric, and the number of the output of a model that it measures.
 struct OutputMetric {
@@ -68,10 +79,12 @@ std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<OutputMetric>& metrics,
                                  ProcessGroup* group = nullptr);
 
-/// Measures the metrics on the outputs of the integer engine as real values: for a model that ends
-/// in a SOFTMAX, what enters it, as forward_logits() gives it.
+/// Measures the metrics on the outputs of the integer engine as real values: of an output that a
+/// SOFTMAX gives, what enters it, as forward_logits() gives it.
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics);
+std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
+                                 const std::vector<OutputMetric>& metrics);
 
 /// Evaluates a lowered model by the integer engine. Throws InvalidArgument for an empty data set
 /// and where the sizes of examples and of the model's input differ.
@@ -84,5 +97,12 @@ std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& 
 
 /// In how many rows two evaluations of one data set differ.
 std::size_t count_differing(const Evaluation& a, const Evaluation& b);
+
+namespace detail {
+
+/// The outputs of the integer engine for a tensor [n, ...] of each input.
+std::vector<std::vector<float>> run_all(Interpreter& interpreter, std::span<const Tensor> inputs);
+
+}  // namespace detail
 
 }  // namespace octet

@@ -3,13 +3,17 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/printable.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/model.h>
 #include <octet/train/loss.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -180,6 +184,30 @@ Loss classification_loss(const Model& model, std::size_t output) {
   if (!is_sigmoid) return sparse_categorical_cross_entropy();
   refuse_sigmoid_read(model, output);
   return BinaryCrossEntropyPerClass{};
+}
+
+Loss tensor_loss(const Model& model, std::size_t output) {
+  const Layer& last = *model.layers()[model.output_layers()[output]];
+  if (last.ends_in_softmax()) return categorical_cross_entropy();
+  return last.activation() == Activation::sigmoid ? binary_cross_entropy() : mean_squared_error();
+}
+
+Loss parse_loss(std::string_view name) {
+  using Named = std::pair<std::string_view, Loss (*)()>;
+  std::string names;
+  for (const auto& [known, make] : std::initializer_list<Named>{
+           {"sparse_categorical_cross_entropy", sparse_categorical_cross_entropy},
+           {"categorical_cross_entropy", categorical_cross_entropy},
+           {"binary_cross_entropy", binary_cross_entropy},
+           {"mean_squared_error", mean_squared_error},
+           {"mean_absolute_error", mean_absolute_error},
+           {"cosine_distance", cosine_distance},
+           {"one_hot_mean_squared_error", one_hot_mean_squared_error}}) {
+    if (name == known) return make();
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
+  }
+  throw InvalidArgument(
+      fmt::format("parse_loss: expected one of {}, found \"{}\"", names, printable(name)));
 }
 
 void require_output_for(const Loss& loss, const Model& model, std::size_t output) {

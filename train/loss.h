@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 namespace octet {
 
@@ -48,6 +49,15 @@ std::optional<float> decision_threshold(const Model& model, std::size_t output =
 /// output, a sigmoid's or a logit, and for a sigmoid of several, one per class; else
 /// sparse_categorical_cross_entropy(). `output` is the number of the output that it is for.
 Loss classification_loss(const Model& model, std::size_t output = 0);
+
+/// The loss that goes with tensors as targets and the end of a built model:
+/// categorical_cross_entropy() for a softmax, binary_cross_entropy() for a sigmoid, else
+/// mean_squared_error(). `output` is the number of the output that it is for.
+Loss tensor_loss(const Model& model, std::size_t output = 0);
+
+/// The loss whose function has this name, of those without parameters. Throws InvalidArgument,
+/// which lists them, for any other name.
+Loss parse_loss(std::string_view name);
 
 /// Throws InvalidArgument, naming model and layer, where `loss` does not get what the model's end
 /// suggests: binary_cross_entropy() after a sigmoid whose result other layers read too, and

@@ -25,7 +25,8 @@ std::string names_of_outputs(const Model& model) {
 }
 
 /// Throws InvalidArgument unless there is one loss for each output and none for others.
-void check_losses(const Model& model, const std::vector<OutputLoss>& losses) {
+void check_losses(std::string_view operation, const Model& model,
+                  const std::vector<OutputLoss>& losses) {
   const std::string of_model =
       fmt::format("the {} outputs of model \"{}\" ({})", model.output_layers().size(), model.name(),
                   names_of_outputs(model));
@@ -34,39 +35,39 @@ void check_losses(const Model& model, const std::vector<OutputLoss>& losses) {
       return is_named(*model.layers()[output], each.output);
     };
     if (std::ranges::none_of(model.output_layers(), is_output)) {
-      throw InvalidArgument(fmt::format(
-          "Trainer: expected losses for {}, found one for \"{}\", which is none of them", of_model,
-          each.output));
+      throw InvalidArgument(
+          fmt::format("{}: expected losses for {}, found one for \"{}\", which is none of them",
+                      operation, of_model, each.output));
     }
     if (!each.loss || !(each.weight >= 0.0F) || std::isinf(each.weight)) {
       throw InvalidArgument(fmt::format(
-          "Trainer: output \"{}\": expected a loss and a weight of 0 or more, found {} and {}",
-          each.output, each.loss ? "one" : "none", each.weight));
+          "{}: output \"{}\": expected a loss and a weight of 0 or more, found {} and {}",
+          operation, each.output, each.loss ? "one" : "none", each.weight));
     }
   }
   if (losses.size() == model.output_layers().size()) return;
   throw InvalidArgument(fmt::format(
-      "Trainer: expected a loss for each of {}, found {}; give TrainerOptions::losses one for each",
-      of_model, losses.size()));
+      "{0}: expected a loss for each of {1}, found {2}; give {0}Options::losses one for each",
+      operation, of_model, losses.size()));
 }
 
 }  // namespace
 
 namespace detail {
 
-std::vector<OutputLoss> losses_by_output(const Model& model, const Loss& loss,
-                                         const std::vector<Metric>& metrics,
+std::vector<OutputLoss> losses_by_output(std::string_view operation, const Model& model,
+                                         const Loss& loss, const std::vector<Metric>& metrics,
                                          const std::vector<OutputLoss>& losses) {
   if (model.output_layers().size() == 1) {
     if (!losses.empty()) {
       throw InvalidArgument(fmt::format(
-          "Trainer: expected TrainerOptions::loss for model \"{}\", which has one output, found "
+          "{0}: expected {0}Options::loss for model \"{1}\", which has one output, found "
           "`losses`, which are for several",
-          model.name()));
+          operation, model.name()));
     }
     return {{.output = "", .loss = loss, .metrics = metrics}};
   }
-  check_losses(model, losses);
+  check_losses(operation, model, losses);
   std::vector<OutputLoss> result;
   for (const std::size_t output : model.output_layers()) {
     Layer& layer = *model.layers()[output];
@@ -74,9 +75,9 @@ std::vector<OutputLoss> losses_by_output(const Model& model, const Loss& loss,
         losses, [&](const OutputLoss& each) { return is_named(layer, each.output); });
     if (found == losses.end()) {
       throw InvalidArgument(
-          fmt::format("Trainer: expected a loss for output \"{}\" of model \"{}\", found two for "
+          fmt::format("{}: expected a loss for output \"{}\" of model \"{}\", found two for "
                       "another output",
-                      layer.name(), model.name()));
+                      operation, layer.name(), model.name()));
     }
     result.push_back(*found);
   }

@@ -6,6 +6,7 @@
 #include <octet/train/metric.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
@@ -27,9 +28,10 @@ namespace detail {
 inline constexpr const char* kTestLoss = "test_loss";
 
 /// By output of the model: `losses` in the model's order, or for a model of one output `loss` and
-/// `metrics`. Throws InvalidArgument unless there is one for each output and none for others.
-std::vector<OutputLoss> losses_by_output(const Model& model, const Loss& loss,
-                                         const std::vector<Metric>& metrics,
+/// `metrics`. Throws InvalidArgument, which begins with `operation`, unless there is one for each
+/// output and none for others.
+std::vector<OutputLoss> losses_by_output(std::string_view operation, const Model& model,
+                                         const Loss& loss, const std::vector<Metric>& metrics,
                                          const std::vector<OutputLoss>& losses);
 
 /// The metrics of a model of several outputs: NAME_loss of each, and NAME_METRIC.

@@ -96,7 +96,8 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
         fmt::format("Trainer: expected freeze_batch_norm_after to be 0 epochs or more, found {}",
                     *options_.freeze_batch_norm_after));
   }
-  losses_ = detail::losses_by_output(*model_, options_.loss, options_.metrics, options_.losses);
+  losses_ = detail::losses_by_output("Trainer", *model_, options_.loss, options_.metrics,
+                                     options_.losses);
   for (std::size_t k = 0; k < losses_.size(); ++k) {
     require_output_for(losses_[k].loss, *model_, k);
   }
@@ -323,9 +324,10 @@ void Trainer::score_outputs(EpochRecord& record, const Dataset& test) {
     total += static_cast<double>(each.weight) * *find_metric(record, each.output + "_loss");
   }
   record.metrics.insert(record.metrics.begin(), {detail::kTestLoss, total});
-  const auto add = [&](const std::vector<std::optional<Evaluation>>& results, const char* what) {
+  const auto add = [&](const std::vector<OutputEvaluation>& results, const char* what) {
     for (std::size_t k = 0; k < losses_.size(); ++k) {
-      if (results[k]) record.metrics.push_back({losses_[k].output + what, results[k]->accuracy});
+      if (!results[k].classes) continue;
+      record.metrics.push_back({losses_[k].output + what, results[k].score()});
     }
   };
   add(evaluate_outputs(*model_, test, group), "_accuracy");

@@ -162,6 +162,48 @@ TEST_F(OctetQuantize, CalibratesOnWholeBatchesAndOneMore) {
   EXPECT_NE(bytes_of("33"), bytes_of("32"));
 }
 
+TEST_F(OctetQuantize, ActivationsOf16BitsShipAsInt16) {
+  for (const char* epochs : {"0", "1"}) {
+    const ProcessResult result =
+        quantize(epochs, {"--activation-bits", "16", "--epochs", epochs, "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json found = json::parse(result.out);
+    EXPECT_EQ(found.at("activation_bits"), 16);
+    EXPECT_EQ(found.at("rounding"), "q15");
+    EXPECT_EQ(found.at("differing_predictions"), 0);
+    EXPECT_EQ(found.at("integer_accuracy"), accuracy_of_file(epochs));
+    const IntegerModel file = read_tflite(path(std::string(epochs) + "/model_int8.tflite"));
+    EXPECT_EQ(rounding_of(file), Rounding::q15);
+    EXPECT_EQ(Interpreter(file).get_input_details()[0].dtype, DType::int16);
+    const auto logits = static_cast<std::size_t>(file.operators[1].outputs[0]);
+    EXPECT_EQ(file.tensors[logits].dtype, DType::int16);
+    // The softmax stays in float.
+    EXPECT_EQ(Interpreter(file).get_output_details()[0].dtype, DType::float32);
+    // Neither can hold them.
+    for (const char* other : {".c", ".h", ".onnx"}) {
+      EXPECT_FALSE(std::filesystem::exists(path(std::string(epochs) + "/model_int8" + other)));
+    }
+  }
+}
+
+TEST_F(OctetQuantize, ATargetChoosesItsRounding) {
+  for (const auto& [target, rounding] :
+       {std::pair{"litert", "fp32"}, std::pair{"onnxruntime", "fp32"}, std::pair{"tflm", "double"},
+        std::pair{"cmsis-nn", "double"}}) {
+    SCOPED_TRACE(target);
+    const ProcessResult result = quantize(target, {"--target", target, "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json found = json::parse(result.out);
+    EXPECT_EQ(found.at("rounding"), rounding);
+    EXPECT_EQ(found.at("integer_accuracy"), accuracy_of_file(target));
+    ASSERT_EQ(quantize(rounding, {"--rounding", rounding}).exit_code, 0);
+    EXPECT_EQ(text_of(path(std::string(target) + "/model_int8.tflite")),
+              text_of(path(std::string(rounding) + "/model_int8.tflite")));
+  }
+  const Arguments int16 = {"--activation-bits", "16", "--target"};
+  ASSERT_EQ(quantize("int16", int16 + Arguments{"cmsis-nn"}).exit_code, 0);
+}
+
 TEST_F(OctetQuantize, ResumingWithOtherScalesOfPixelsIsRefused) {
   ASSERT_EQ(quantize("out", {"--epochs", "1", "--mean", "0.25", "--std", "2"}).exit_code, 0);
   for (const auto& [mean, deviation, named] :
@@ -271,6 +313,17 @@ TEST_F(OctetQuantize, SaysWhatIsWrong) {
   failure({"--percentile", "0"}, 2, "--percentile");
   failure({"--scales", "pact"}, 2, "--scales");
   failure({"--rounding", "single", "--target", "tflm"}, 2, "--target");
+  failure({"--target", "gpu"}, 2, "--target");
+  failure({"--packed"}, 2, "--packed: asks for a --target");
+  failure({"--activation-bits", "9"}, 2, "--activation-bits");
+  for (const Arguments& other : std::vector<Arguments>{{"--rounding", "double"},
+                                                       {"--packed"},
+                                                       {"--flash", "900"},
+                                                       {"--max-drop", "1"},
+                                                       {"--target", "litert"}}) {
+    failure(Arguments{"--activation-bits", "16"} + other, 2,
+            "found --activation-bits 16; use 2 to 8 bits or leave it out");
+  }
   failure({"--resume"}, 1, "--resume");
   quantize_model(model_).save(path("float.octet"));
   failure({}, 1, "is quantized already");

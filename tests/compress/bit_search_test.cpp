@@ -2,7 +2,9 @@
 
 #include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
+#include <octet/layers/concatenate.h>
 #include <octet/layers/lower.h>
+#include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/hard_clouds.h>
 #include <octet/train/evaluate.h>
@@ -290,7 +292,58 @@ TEST(BitSearch, ADropThatEvenTheWidestExceedsIsRefused) {
   const Dataset numbers =
       Dataset::from_tensors("numbers", Tensor::ones({4, 6}), Tensor::ones({4, 3}));
   expect_mentions(message_of<InvalidArgument>([&] { search_bits_for_drop(model, numbers, 1.0); }),
-                  "expected class labels, found targets of shape [3] in 'numbers'");
+                  "expected class labels of one output, found targets of shape [3] in 'numbers'");
+}
+
+TEST(BitSearch, OfSeveralOutputsTheLossIsTheWeightedSum) {
+  Model model("two");
+  const Value x = model.input({6}, "x");
+  const Value z = model.input({3}, "z");
+  const Value both = model.add(Concatenate(), {model.add(Dense(5, Activation::relu), x),
+                                               model.add(Dense(5, Activation::relu), z)});
+  model.output(model.add(Dense(3, Activation::softmax, "kind"), both));
+  model.output(model.add(Dense(2, Activation::sigmoid, "marks"), both));
+  model.output(model.add(Dense(1, Activation::none, "size"), both));
+  model.build(1);
+  const Index count = 90;
+  Labels kinds;
+  for (Index i = 0; i < count; ++i) kinds.push_back(static_cast<std::int32_t>(i % 3));
+  const Tensor features_x = random_tensor({count, 6}, 1);
+  const Tensor features_z = random_tensor({count, 3}, 2);
+  const Tensor marks = random_tensor({count, 2}, 3, 0.0F, 1.0F);
+  const Tensor sizes = random_tensor({count, 1}, 4);
+  const Dataset data =
+      Dataset::from_tensors("three", {features_x, features_z}, {kinds, marks, sizes});
+  const BitSearchOptions options{
+      .losses = {{.output = "size", .loss = mean_squared_error(), .weight = 2.0F},
+                 {.output = "kind"},
+                 {.output = "marks", .loss = binary_cross_entropy(), .weight = 0.5F}}};
+  const BitSearch search = search_bits(model, data, 400, options);
+  const auto loss_of = [&](const auto& network) {
+    const auto values = measure(
+        network, data,
+        std::vector<OutputMetric>{{0, loss_metric("kind", sparse_categorical_cross_entropy())},
+                                  {1, loss_metric("marks", binary_cross_entropy())},
+                                  {2, loss_metric("size", mean_squared_error())}});
+    return values[0].value + 0.5 * values[1].value + 2.0 * values[2].value;
+  };
+  EXPECT_DOUBLE_EQ(search.in_float.loss, loss_of(model));
+  const std::vector<Tensor> inputs = {features_x, features_z};
+  const Model widest = quantize_post_training(model, inputs, options.quantize);
+  EXPECT_DOUBLE_EQ(search.widest.loss, loss_of(lower(widest)));
+  // The integers' loss is that of their simulation: logits, of softmax and sigmoid, among them.
+  EXPECT_NEAR(search.widest.loss, loss_of(widest), 1e-6);
+  Model chosen = model;
+  set_weight_bits(chosen, search.chosen_bits());
+  EXPECT_DOUBLE_EQ(search.chosen.measured->loss,
+                   loss_of(lower(quantize_post_training(chosen, inputs, options.quantize))));
+  EXPECT_FALSE(search.in_float.accuracy.has_value());
+  EXPECT_LE(search.chosen.bytes, 400);
+  expect_mentions(
+      message_of<InvalidArgument>([&] { search_bits_for_drop(model, data, 1.0, options); }),
+      "expected class labels of one output, found targets for 3 in 'three'");
+  expect_mentions(message_of<InvalidArgument>([&] { search_bits(model, data, 400); }),
+                  "BitSearch: expected a loss for each of the 3 outputs of model \"two\"");
 }
 
 TEST(BitSearch, TargetsMayBeNumbers) {

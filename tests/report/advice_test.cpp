@@ -92,6 +92,26 @@ TEST(Advice, OfTrainingStandsBesideRemediesWhereTrainingHarmed) {
   }
 }
 
+TEST(Advice, OfTrainingLooksAtEveryOutput) {
+  // The first of three outputs loses, the second does not, the third has no classes.
+  Report report = report_with(40);
+  for (Outcome& one : report.outcomes) one.output = "kind";
+  std::vector<Outcome> others = report_with(2).outcomes;
+  for (Outcome& one : others) one.output = "sign";
+  report.outcomes.insert(report.outcomes.end(), others.begin(), others.end());
+  for (const char* name : {"float", "integers"}) {
+    report.outcomes.push_back(
+        {.name = name, .accuracy = {}, .output = "size", .mean_absolute_error = 0.5});
+  }
+  EXPECT_TRUE(loses_significantly(report));
+  const std::vector<Advice> all = advise_training(report);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_NE(all[0].evidence.find("float alone has 40 examples right, the integers alone 2"),
+            std::string::npos);
+  report.outcomes.erase(report.outcomes.begin(), report.outcomes.begin() + 2);
+  EXPECT_FALSE(loses_significantly(report));
+}
+
 TEST(Advice, IsTheBestOfTheRemediesForOneIll) {
   Report report = report_with(40);
   report.layers.trials = {trial("a", 0.88, 0, 10), trial("b", 0.89, 0, 20),

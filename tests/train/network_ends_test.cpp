@@ -120,6 +120,43 @@ TEST(NetworkEnds, LossesForLabelsGoWithThem) {
                   "one output for two classes is for binary cross-entropy");
 }
 
+TEST(NetworkEnds, LossesForTensorsGoWithThem) {
+  const Tensor x = examples(5).features(0, 5);
+  const Tensor shares = one_hot(Labels{0, 1, 2, 0, 2}, 3);
+  for (const auto& [end, expected] : {std::pair{Activation::softmax, categorical_cross_entropy()},
+                                      std::pair{Activation::sigmoid, binary_cross_entropy()},
+                                      std::pair{Activation::none, mean_squared_error()},
+                                      std::pair{Activation::relu, mean_squared_error()}}) {
+    const Sequential source = net(3, end);
+    Model quantized = quantize_model(source);
+    calibrate(quantized, x);
+    for (const Model& model : {Model(source), quantized}) {
+      const Tensor output = model.forward_logits(x);
+      EXPECT_EQ(tensor_loss(model)(output, shares).item(), expected(output, shares).item());
+    }
+  }
+}
+
+TEST(NetworkEnds, LossesHaveTheNamesOfTheirFunctions) {
+  const Tensor y = examples(5).features(0, 5);
+  const Tensor shares = one_hot(Labels{0, 1, 2, 0, 2}, y.dim(-1));
+  for (const auto& [name, loss] :
+       {std::pair{"categorical_cross_entropy", categorical_cross_entropy()},
+        std::pair{"binary_cross_entropy", binary_cross_entropy()},
+        std::pair{"mean_squared_error", mean_squared_error()},
+        std::pair{"mean_absolute_error", mean_absolute_error()},
+        std::pair{"cosine_distance", cosine_distance()}}) {
+    EXPECT_EQ(parse_loss(name)(y, shares).item(), loss(y, shares).item()) << name;
+  }
+  const Labels labels = {0, 1, 2, 0, 2};
+  EXPECT_EQ(parse_loss("sparse_categorical_cross_entropy")(y, labels).item(),
+            sparse_categorical_cross_entropy()(y, labels).item());
+  EXPECT_EQ(parse_loss("one_hot_mean_squared_error")(y, labels).item(),
+            one_hot_mean_squared_error()(y, labels).item());
+  expect_mentions(message_of<InvalidArgument>([] { static_cast<void>(parse_loss("hinge")); }),
+                  "expected one of sparse_categorical_cross_entropy, ");
+}
+
 /// Ends in a sigmoid without the context that asks for its logits.
 class ForgetsItsContext : public Dense {
  public:

@@ -1,4 +1,5 @@
 #include <octet/compress/post_training.h>
+#include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
@@ -130,8 +131,54 @@ TEST(SeveralEnds, TrainerLearnsEachOutput) {
   EXPECT_GT(metric(last, "kind_accuracy"), 0.8);
   const auto evaluated = evaluate_outputs(model, test);
   ASSERT_EQ(evaluated.size(), 2U);
-  EXPECT_EQ(evaluated[0]->accuracy, metric(last, "kind_accuracy"));
-  EXPECT_FALSE(evaluated[1].has_value());
+  EXPECT_EQ(evaluated[0].classes->accuracy, metric(last, "kind_accuracy"));
+  EXPECT_EQ(evaluated[0].score(), metric(last, "kind_accuracy"));
+  EXPECT_FALSE(evaluated[0].mean_absolute_error.has_value());
+  EXPECT_FALSE(evaluated[1].classes.has_value());
+  EXPECT_NEAR(evaluated[1].score(), metric(last, "size_distance"), 1e-6);
+}
+
+/// The mean of |output - target| in doubles.
+double naive_error(std::span<const float> output, const Tensor& targets) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    sum += std::abs(static_cast<double>(output[i]) - static_cast<double>(targets.span()[i]));
+  }
+  return sum / static_cast<double>(output.size());
+}
+
+TEST(SeveralEnds, ErrorsOfTensorsAreThoseOfWholeOutputs) {
+  const Model model = two_by_two();
+  const Batch all = examples(1).batch(0, kExamples);
+  // Shares as targets of the softmax, in floats that are no logits.
+  const Tensor shares = random_tensor({kExamples, 3}, 5, 0.0F, 1.0F);
+  const Dataset data = Dataset::from_tensors("d", all.inputs(), {shares, all.more_targets.front()});
+  const Model quantized = quantize_post_training(model, all.inputs());
+  const auto expect_errors = [&](const std::vector<OutputEvaluation>& found,
+                                 std::span<const float> kinds, std::span<const float> sizes) {
+    EXPECT_DOUBLE_EQ(found[0].score(), naive_error(kinds, shares));
+    EXPECT_DOUBLE_EQ(found[1].score(), naive_error(sizes, all.more_targets.front().values()));
+  };
+  for (const Model* each : {&model, &quantized}) {
+    const NoGrad guard;
+    const std::vector<Tensor> outputs = each->forward_all(all.inputs());
+    expect_errors(evaluate_outputs(*each, data), outputs[0].span(), outputs[1].span());
+  }
+  const IntegerModel integers = lower(quantized);
+  Interpreter interpreter(integers, {.batch = kExamples});
+  const std::vector<Tensor> inputs = all.inputs();
+  const auto outputs = interpreter.run_all({{inputs[0].span(), inputs[1].span()}});
+  expect_errors(evaluate_outputs(integers, data), outputs[0], outputs[1]);
+}
+
+TEST(SeveralEnds, TargetsOfAnotherSizeHaveNoScore) {
+  const Batch all = examples(1).batch(0, kExamples);
+  const Dataset data =
+      Dataset::from_tensors("d", all.inputs(), {all.targets, random_tensor({kExamples, 2}, 5)});
+  const std::vector<OutputEvaluation> found = evaluate_outputs(two_by_two(), data);
+  EXPECT_TRUE(found[0].classes.has_value());
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(found[1].score()); },
+                                        {"evaluate_outputs", "tensors of another size"});
 }
 
 TEST(SeveralEnds, AnOutputOfWeightZeroMovesNothing) {

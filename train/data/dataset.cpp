@@ -424,33 +424,43 @@ Targets Dataset::targets(std::size_t begin, std::size_t end) const {
   return gather_targets(end - begin, [&](std::size_t i) { return begin + i; });
 }
 
-Dataset Dataset::head(std::size_t count) const {
-  const std::size_t kept = std::min(count, size());
-  const auto first = [](const auto& values, std::size_t n) {
-    return std::remove_cvref_t<decltype(values)>(
-        values.begin(), values.begin() + static_cast<std::ptrdiff_t>(std::min(n, values.size())));
+Dataset Dataset::head(std::size_t count) const { return slice(0, std::min(count, size())); }
+
+Dataset Dataset::slice(std::size_t begin, std::size_t end) const {
+  check_range(begin, end);
+  const auto part = [&](const auto& values, std::size_t width) {
+    using Values = std::remove_cvref_t<decltype(values)>;
+    if (values.empty()) return Values();
+    return Values(values.begin() + static_cast<std::ptrdiff_t>(begin * width),
+                  values.begin() + static_cast<std::ptrdiff_t>(end * width));
   };
+  Dataset result;
   if (is_read()) {
-    Dataset result = *this;
-    result.size_ = kept;
+    if (begin > 0) {
+      throw InvalidArgument(fmt::format(
+          "Dataset {}: expected a slice from the first example on, as the set is read, found one "
+          "from {}",
+          name_, begin));
+    }
+    result = *this;
+    result.size_ = end;
     return result;
   }
-  Dataset result;
   result.name_ = name_;
   result.example_shape_ = example_shape_;
   result.example_size_ = example_size_;
-  result.size_ = kept;
-  result.bytes_ = first(bytes_, kept * example_size_);
-  result.floats_ = first(floats_, kept * example_size_);
+  result.size_ = end - begin;
+  result.bytes_ = part(bytes_, example_size_);
+  result.floats_ = part(floats_, example_size_);
   result.classes_ = classes_;
   result.class_names_ = class_names_;
-  result.labels_ = first(labels_, kept);
+  result.labels_ = part(labels_, 1);
   result.target_shape_ = target_shape_;
   if (target_shape_) {
-    result.targets_ = first(targets_, kept * static_cast<std::size_t>(target_shape_->size()));
+    result.targets_ = part(targets_, static_cast<std::size_t>(target_shape_->size()));
   }
   Batch more;
-  gather_more(more, kept, [](std::size_t i) { return i; });
+  gather_more(more, end - begin, [&](std::size_t i) { return begin + i; });
   result.more_features_ = std::move(more.more_features);
   result.more_targets_ = std::move(more.more_targets);
   return result;

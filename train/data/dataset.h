@@ -145,6 +145,9 @@ class Dataset {
 
   /// The first `count` examples (all where there are fewer).
   Dataset head(std::size_t count) const;
+  /// Examples [begin, end). Throws InvalidArgument unless begin <= end <= size(), and for a set
+  /// with a reader unless begin is 0.
+  Dataset slice(std::size_t begin, std::size_t end) const;
 
  private:
   /// A reader and the lock that lets one thread at a time call it.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/train/data/dataset.h>
 
@@ -100,6 +101,24 @@ TEST(Dataset, HeadKeepsTheFirst) {
   EXPECT_TRUE(set.head(0).empty());
   const Dataset floats = Dataset::from_floats("floats", {2}, {1, 2, 3, 4}, {0, 1}, 2).head(1);
   EXPECT_TRUE(std::ranges::equal(floats.features(0, 1).span(), std::vector<float>{1, 2}));
+}
+
+TEST(Dataset, ASliceHasItsExamplesAndTargets) {
+  const Dataset slice = every_byte().slice(7, 10);
+  EXPECT_EQ(slice.size(), 3U);
+  EXPECT_EQ(slice.classes(), 4);
+  EXPECT_TRUE(std::ranges::equal(slice.bytes(), every_byte().bytes().subspan(21, 9)));
+  EXPECT_TRUE(std::ranges::equal(slice.labels(), every_byte().labels().subspan(7, 3)));
+  const Tensor x = Tensor::from({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Dataset two = Dataset::from_tensors("two", {x, x * 10.0F}, {x * 2.0F, Labels{4, 5, 6}});
+  const Batch last = two.slice(2, 3).batch(0, 1);
+  EXPECT_TRUE(std::ranges::equal(last.features.span(), std::vector<float>{5, 6}));
+  EXPECT_TRUE(std::ranges::equal(last.inputs()[1].span(), std::vector<float>{50, 60}));
+  EXPECT_TRUE(std::ranges::equal(last.targets.values().span(), std::vector<float>{10, 12}));
+  EXPECT_EQ(last.all_targets()[1].labels(), Labels{6});
+  EXPECT_TRUE(two.slice(3, 3).empty());
+  EXPECT_THROW(two.slice(2, 4), InvalidArgument);
+  EXPECT_THROW(two.slice(2, 1), InvalidArgument);
 }
 
 TEST(Dataset, AnEmptySetIsASet) {

@@ -1,0 +1,94 @@
+#include "losses.h"
+
+#include <fmt/format.h>
+#include <octet/command_line/numbers.h>
+#include <octet/command_line/parse.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/layers/lower.h>
+#include <octet/train/loss.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace octet::application {
+namespace {
+
+/// The values that an option gives outputs by their names.
+std::map<std::string, std::string> values_by_output(const char* option,
+                                                    const std::vector<std::string>& given,
+                                                    const std::vector<OutputName>& outputs) {
+  std::map<std::string, std::string> values;
+  for (const std::string& text : given) {
+    // Names may hold the sign, values do not.
+    const std::size_t at = text.rfind('=');
+    const std::string name = text.substr(0, at);
+    if (at == std::string::npos || std::ranges::count(outputs, name, &OutputName::tensor) == 0) {
+      std::vector<std::string> names;
+      names.reserve(outputs.size());
+      for (const OutputName& output : outputs) names.push_back(printable(output.tensor));
+      throw command_line::UsageError(
+          fmt::format("{}: expected NAME=VALUE with an output of the model, {}, as NAME, found {}",
+                      option, fmt::join(names, " or "), printable(text)));
+    }
+    if (!values.emplace(name, text.substr(at + 1)).second) {
+      throw command_line::UsageError(
+          fmt::format("{}: expected one value for output {}, found two", option, printable(name)));
+    }
+  }
+  return values;
+}
+
+Loss named_loss(const std::string& name) {
+  try {
+    return parse_loss(name);
+  } catch (const InvalidArgument& error) {
+    throw command_line::UsageError(fmt::format("--loss: {}", error.what()));
+  }
+}
+
+float weight_in(const std::string& text) {
+  constexpr command_line::Real kWeights{0.0, 1e6};
+  if (const auto weight = command_line::number_in<float>(kWeights, text)) return *weight;
+  throw command_line::UsageError(fmt::format("--loss-weight: expected {}, found {}",
+                                             command_line::in_words(kWeights), printable(text)));
+}
+
+}  // namespace
+
+std::vector<OutputName> output_names(const Model& float_model) {
+  const IntegerModel lowered = lower_float(float_model);
+  std::vector<OutputName> names;
+  for (std::size_t k = 0; k < lowered.outputs.size(); ++k) {
+    names.push_back({float_model.layers()[float_model.output_layers()[k]]->name(),
+                     lowered.tensors[static_cast<std::size_t>(lowered.outputs[k])].name});
+  }
+  return names;
+}
+
+std::vector<OutputLoss> losses_of(const LossOptions& options, const Model& network,
+                                  const std::vector<OutputName>& outputs, const Dataset& data) {
+  const auto losses = values_by_output("--loss", options.losses, outputs);
+  const auto weights = values_by_output("--loss-weight", options.weights, outputs);
+  if (outputs.size() == 1 && !weights.empty()) {
+    throw command_line::UsageError(
+        "--loss-weight: expected a model of several outputs, found one; leave it out");
+  }
+  std::vector<OutputLoss> result;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    OutputLoss& own = result.emplace_back();
+    own.output = outputs[k].layer;
+    const auto loss = losses.find(outputs[k].tensor);
+    own.loss = loss != losses.end() ? named_loss(loss->second)
+               : data.has_labels(k) ? classification_loss(network, k)
+                                    : tensor_loss(network, k);
+    require_output_for(own.loss, network, k);
+    if (const auto weight = weights.find(outputs[k].tensor); weight != weights.end()) {
+      own.weight = weight_in(weight->second);
+    }
+  }
+  return result;
+}
+
+}  // namespace octet::application
