@@ -192,27 +192,6 @@ TEST(LeakyRelu, TrainingComputesTheCodesOfTheFile) {
   }
 }
 
-TEST_F(CompiledC, LeakyReluEqualsTheInterpreter) {
-  std::vector<CCase> cases;
-  Bytes every;
-  for (const std::int8_t code : all_codes()) every.push_back(static_cast<std::uint8_t>(code));
-  for (const Rounding rounding : kContracts) {
-    cases.push_back({make_of_all_codes(0.3F, quant(0.03F, 5), quant(0.02F, -7)), rounding, every});
-  }
-  const CDriver driver(std::move(cases));
-  for (const std::string& compiler : c_compilers()) {
-    EXPECT_EQ(driver.differing(compiler, joined(kStrict, {"-std=c99", "-O1"})), 0U);
-  }
-}
-
-TEST(LeakyRelu, OnnxStyleExactGivesTheInterpretersCodes) {
-  const IntegerModel model = make_of_all_codes(0.3F, quant(0.03F, 5), quant(0.02F, -7));
-  const auto codes = all_codes();
-  const auto expected = interpreted_codes(model, Rounding::fp32, codes);
-  EXPECT_EQ(onnx_codes(model, {.float_io = false}, codes),
-            std::vector<double>(expected.begin(), expected.end()));
-}
-
 TEST(LeakyRelu, OnnxStyleStandardIsLeakyReluOfReals) {
   const IntegerModel model = make_of_all_codes(0.3F, quant(0.03F, 5), quant(0.02F, -7));
   const OnnxFile file(to_onnx(model, {.style = OnnxStyle::standard, .float_io = false}));

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/core/parallel.h>
-#include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/int16_models.h>
+#include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/packed_models.h>
 
 #include <string>
@@ -63,17 +62,6 @@ TEST(Int16, FullyConnectedIsItsDefinition) {
   }
 }
 
-TEST(Int16, ConvolutionsAreTheirDefinition) {
-  Draw draw(2);
-  for (int round = 0; round < 300; ++round) {
-    const bool depthwise = round % 2 == 0;
-    const Conv c = depthwise ? draw_depthwise(draw) : draw_conv(draw);
-    const IntegerModel model = as_int16(depthwise ? depthwise_model(c) : model_of(c));
-    const Codes x = random_int16(input_size(model), draw);
-    ASSERT_EQ(computed(model, x), naive_int16(as_int16(c), x)) << round;
-  }
-}
-
 /// Products of two powers of two lie half way between two codes in one sum of four.
 TEST(Int16, TiesGoUp) {
   Draw draw(3);
@@ -100,34 +88,6 @@ TEST(Int16, TiesGoUp) {
   b.model.inputs = {0};
   b.model.outputs = {3};
   EXPECT_EQ(computed(b.model, {3, -3, 5, -5}, 4), (Codes{2, -1, 3, -2}));
-}
-
-TEST(Int16, ThreadsAndBatchesChangeNothing) {
-  const KeepThreads keep;
-  Draw draw(4);
-  Conv c;
-  c.image = {1, 20, 21, 24};
-  c.filter = {33, 3, 3, 24};
-  c.weights = random_codes(33 * 9 * 24, draw);
-  c.bias.assign(33, 17);
-  Conv depthwise = c;
-  depthwise.filter = {48, 3, 3, 1};
-  depthwise.weights = random_codes(48 * 9, draw);
-  depthwise.bias.assign(48, -5);
-  for (const IntegerModel& model : {as_int16(model_of(c)), as_int16(depthwise_model(depthwise))}) {
-    const std::size_t size = input_size(model);
-    const Codes x = random_int16(3 * size, draw);
-    Codes one_by_one;
-    for (std::size_t i = 0; i < 3; ++i) {
-      const auto from = x.begin() + static_cast<std::ptrdiff_t>(i * size);
-      const Codes y = computed(model, {from, from + static_cast<std::ptrdiff_t>(size)});
-      one_by_one.insert(one_by_one.end(), y.begin(), y.end());
-    }
-    for (const int threads : {1, 3}) {
-      set_num_threads(threads);
-      EXPECT_EQ(computed(model, x, 3), one_by_one) << threads;
-    }
-  }
 }
 
 /// -32768 * -128, 1,000 times, is more than int32 holds.
@@ -198,6 +158,10 @@ TEST(Int16, IsRefusedByName) {
   }
   expect_refused<FormatError>(model_of(c), {"CONV_2D", "int8 -> int8", "fp32, single or double"},
                               {.rounding = Rounding::q15});
+  Matmul product{.dtype = DType::int16};
+  product.params.fill(quant(0.01F, 0, DType::int16));
+  expect_refused<FormatError>(matmul_model(product), {"BATCH_MATMUL", "q15"},
+                              {.rounding = Rounding::fp32});
   IntegerModel changed = model;
   changed.operators[0].inputs.resize(2);
   expect_refused<FormatError>(changed, {"expected a bias of int64", "none"});
