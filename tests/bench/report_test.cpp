@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <octet/bench/report/tables.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/train/data/idx_files.h>
 
 #include <fstream>
@@ -51,12 +52,8 @@ TEST(Results, SaysWhichLineIsBroken) {
   const test::ScratchDirectory folder;
   const auto file = folder.path() / "results.jsonl";
   std::ofstream(file) << "{\"a\": 1}\nnothing\n";
-  try {
-    Results::read(file);
-    FAIL() << "a broken line was read";
-  } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find("line 2 is no JSON object"), std::string::npos);
-  }
+  test::expect_throws<std::runtime_error>([&] { Results::read(file); },
+                                          {"line 2 is no JSON object"});
   EXPECT_THROW(Results::read(folder.path() / "none"), std::runtime_error);
 }
 

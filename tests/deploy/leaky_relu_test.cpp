@@ -9,6 +9,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/leaky_relu.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
@@ -105,12 +106,9 @@ TEST(LeakyRelu, OfFloats) {
 }
 
 TEST(LeakyRelu, RefusesAnAlphaThatIsNoNumberByName) {
-  try {
-    make_of_all_codes(kNaN, quant(0.1F, 0), quant(0.1F, 0)).validate();
-    FAIL();
-  } catch (const FormatError& error) {
-    EXPECT_EQ(std::string(error.what()), "operator 0 (LEAKY_RELU): alpha nan is not finite");
-  }
+  const IntegerModel model = make_of_all_codes(kNaN, quant(0.1F, 0), quant(0.1F, 0));
+  EXPECT_EQ(message_of<FormatError>([&] { model.validate(); }),
+            "operator 0 (LEAKY_RELU): alpha nan is not finite");
 }
 
 // ---- Layer

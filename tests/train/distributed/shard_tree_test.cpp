@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <octet/core/random.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/train/distributed/shard_exchange.h>
 
@@ -247,12 +248,8 @@ TEST(ShardTree, TheOrderOfAddingShows) {
 
 TEST(ShardTree, RefusesMoreRanksThanShards) {
   ThreadGroups::run(3, [](ProcessGroup& group) {
-    try {
-      const ShardTree tree(2, group);
-      ADD_FAILURE();
-    } catch (const InvalidArgument& error) {
-      EXPECT_THAT(error.what(), HasSubstr("found 2 for 3 ranks"));
-    }
+    expect_throws<InvalidArgument>([&] { const ShardTree tree(2, group); },
+                                   {"found 2 for 3 ranks"});
   });
 }
 
