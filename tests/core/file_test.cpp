@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <thread>
 
 namespace octet::test::file_test {

@@ -2,7 +2,6 @@
 #include <octet/core/registry.h>
 #include <octet/tests/core/thrown.h>
 
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>

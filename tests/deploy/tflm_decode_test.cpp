@@ -1,7 +1,6 @@
 // Weights behind TFLM_DECODE: the bytes of the file against a decoder written from its description,
 // and what damaged files say.
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/deploy/tflite/reader.h>

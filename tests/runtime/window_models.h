@@ -1,6 +1,5 @@
 #pragma once
 
-#include <octet/core/error.h>
 #include <octet/tests/runtime/conv_models.h>
 
 #include <array>

@@ -1,7 +1,6 @@
 // The networks of examples/networks.
 
 #include <fmt/core.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/runtime/operator_cost.h>

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>

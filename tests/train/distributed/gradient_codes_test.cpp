@@ -1,6 +1,6 @@
 // Gradients as codes of 8 bits, and what becomes of what the codes leave out.
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/random.h>
 #include <octet/tests/core/keep_threads.h>

@@ -1,6 +1,6 @@
 // Shards: how things are cut, and the tree along which their sums are added.
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <octet/core/random.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/train/distributed/thread_group.h>
@@ -12,7 +12,6 @@ namespace octet::test::shard_tree_test {
 namespace {
 
 using detail::ShardTree;
-using testing::HasSubstr;
 
 TEST(Parts, CoverAllInOrderAndDifferByOneAtMost) {
   for (std::size_t count = 0; count < 40; ++count) {
