@@ -1,93 +1,20 @@
 #include <fmt/core.h>
 #include <octet/report/charts.h>
-#include <octet/train/svg_plot.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace octet::detail {
 namespace {
 
-constexpr std::size_t kColors = 4;
-/// More codes than this are drawn as a strip.
+/// More quantized values than this are drawn as a strip.
 constexpr std::size_t kMostCodesDrawn = 64;
-constexpr double kBarHeight = 11.0;
-constexpr std::size_t kMostOfLabel = 15;
+constexpr double kBarHeight = 13.0;
+constexpr std::size_t kMostOfLabel = 20;
 
-std::string figure(const std::string& title, double width, double height, const std::string& body,
-                   const std::string& caption) {
-  const std::string name = escaped_markup(title);
-  return fmt::format(
-      "<figure>\n<figcaption>{4}</figcaption>\n<svg role=\"img\" aria-label=\"{0}\" viewBox=\"0 0 "
-      "{1:.0f} {2:.0f}\">\n"
-      "<title>{0}</title>\n{3}</svg>\n</figure>\n",
-      name, width, height, body, escaped_markup(caption.empty() ? title : caption));
-}
-
-/// Where the axes of a chart lie.
-struct Frame {
-  double width;
-  double height;
-  double left;
-  double right;
-  double top;
-  double bottom;
-};
-
-std::string y_grid(const Frame& frame, const PlotAxis& y) {
-  std::string text;
-  for (const double tick : y.ticks()) {
-    const double at = y.at(tick);
-    text += svg_line(frame.left, at, frame.right, at, "class=\"grid-line\"");
-    text +=
-        svg_text(frame.left - 6, at + 4, y.text(tick), "text-anchor=\"end\" class=\"muted-text\"");
-  }
-  return text;
-}
-
-std::string x_grid(const Frame& frame, const PlotAxis& x, bool whole_numbers) {
-  std::string text;
-  for (const double tick : x.ticks()) {
-    if (whole_numbers && tick != std::round(tick)) continue;
-    const double at = x.at(tick);
-    text += svg_line(at, frame.top, at, frame.bottom, "class=\"grid-line\"");
-    text +=
-        svg_text(at, frame.bottom + 16, whole_numbers ? fmt::format("{:.0f}", tick) : x.text(tick),
-                 "text-anchor=\"middle\" class=\"muted-text\"");
-  }
-  return text;
-}
-
-/// Names of series side by side above the plot, in their colors.
-std::string legend(const std::vector<std::string>& names, double left, double y) {
-  std::string text;
-  double x = left;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += fmt::format(
-        "<rect class=\"bar s{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\"/>\n",
-        i % kColors, x, y - 9);
-    text += svg_text(x + 14, y, names[i], "");
-    x += 26.0 + 6.6 * static_cast<double>(names[i].size());
-  }
-  return text;
-}
-
-std::string polyline(const ChartSeries& series, const PlotAxis& x, const PlotAxis& y,
-                     std::size_t color) {
-  std::string points;
-  std::string dots;
-  for (const auto& [px, py] : series.points) {
-    if (!std::isfinite(py)) continue;
-    points += fmt::format("{:.1f},{:.1f} ", x.at(px), y.at(py));
-    dots += fmt::format(
-        "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}: {:.5g}</title>"
-        "</circle>\n",
-        x.at(px), y.at(py), escaped_markup(series.name), py);
-  }
-  const char* dash = color % 2 == 1 ? " dash" : "";
-  return fmt::format("<g class=\"s{}\"><polyline class=\"line{}\" points=\"{}\"/>\n{}</g>\n",
-                     color % kColors, dash, points, dots);
+std::string figure(const Plot& plot, const std::string& caption, const std::string& title) {
+  return fmt::format("<figure>\n<figcaption>{}</figcaption>\n{}</figure>\n",
+                     escaped_markup(caption), plot.element(title));
 }
 
 /// At most so many bytes of a name, no character of it cut in two.
@@ -98,23 +25,11 @@ std::string shortened(const std::string& name) {
   return name.substr(0, end) + "\xE2\x80\xA6";
 }
 
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  void add(double value) {
-    if (!std::isfinite(value)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
-
 }  // namespace
 
 std::string line_chart(const LineChart& chart) {
-  Range xs;
-  Range ys;
+  PlotRange xs;
+  PlotRange ys;
   std::vector<std::string> names;
   for (const ChartSeries& series : chart.series) {
     names.push_back(series.name);
@@ -124,115 +39,105 @@ std::string line_chart(const LineChart& chart) {
     }
   }
   if (ys.empty()) return "";
-  const Frame frame =
-      chart.small ? Frame{320, 170, 52, 312, 26, 136} : Frame{440, 270, 52, 428, 44, 224};
+  Plot plot(chart.small ? 320.0 : 440.0, chart.small ? 170.0 : 270.0);
+  const PlotArea area = chart.small ? PlotArea{52, 312, 26, 130} : PlotArea{52, 428, 44, 230};
   // Epochs are whole numbers; one alone stands in the middle.
-  const PlotAxis x(xs.low == xs.high ? xs.low - 1 : xs.low,
-                   xs.low == xs.high ? xs.high + 1 : xs.high, frame.left, frame.right);
-  const PlotAxis y(ys.low, ys.high, frame.bottom, frame.top, chart.small ? 3.0 : 6.0);
-  std::string body = y_grid(frame, y) + x_grid(frame, x, /*whole_numbers=*/true);
+  const double room = xs.low == xs.high ? 1.0 : 0.0;
+  const PlotAxis x({xs.low - room, xs.high + room}, area.left, area.right, 6.0, /*least_step=*/1.0);
+  const PlotAxis y(ys, area.bottom, area.top, chart.small ? 3.0 : 6.0);
+  plot.y_axis(area, y);
+  plot.x_axis(area, x, chart.x_label);
   for (const auto& [at, name] : chart.phases) {
-    body += svg_line(x.at(at), frame.top - 8, x.at(at), frame.bottom, "class=\"divider\"");
-    body += svg_text(x.at(at) + 4, frame.top - 3, name, "class=\"muted-text\"");
+    plot.line(x.at(at), area.top - 8, x.at(at), area.bottom, "divider");
+    plot.text(x.at(at) + 4, area.top - 3, name, "muted-text");
   }
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    body += polyline(chart.series[i], x, y, i);
+    plot.series(x, y, chart.series[i].points, (i % 2 == 1 ? "dash " : "") + series_class(i),
+                chart.series[i].name);
   }
-  body += legend(names, frame.left, 14);
-  body += svg_text((frame.left + frame.right) / 2, frame.height - 6, chart.x_label,
-                   "text-anchor=\"middle\" class=\"muted-text\"");
-  return figure(fmt::format("{}: {} over {}", chart.title, chart.y_label, chart.x_label),
-                frame.width, frame.height, body, chart.title);
+  plot.legend(names, area.left);
+  return figure(plot, chart.title,
+                fmt::format("{}: {} over {}", chart.title, chart.y_label, chart.x_label));
 }
 
-std::string bar_chart(const BarChart& chart) {
-  Range values;
+Plot bar_plot(const BarChart& chart) {
+  PlotRange values;
+  std::size_t letters = 0;
   values.add(0.0);
   for (const BarRow& row : chart.rows) {
+    letters = std::max(letters, shortened(row.name).size());
     for (const double value : row.values) values.add(value);
   }
   const double row_height = kBarHeight * static_cast<double>(chart.series.size()) + 8.0;
-  Frame frame{440, 0, 128, 420, 28, 0};
-  frame.bottom = frame.top + row_height * static_cast<double>(chart.rows.size());
-  frame.height = frame.bottom + 40;
-  const PlotAxis x(values.low, values.high, frame.left, frame.right);
-  std::string body = x_grid(frame, x, /*whole_numbers=*/false);
+  const double top = 28.0;
+  const double bottom = top + row_height * static_cast<double>(chart.rows.size());
+  const PlotArea area{20.0 + 6.8 * static_cast<double>(letters), chart.width - 40.0, top, bottom};
+  const PlotAxis x(values, area.left, area.right);
+  Plot plot(chart.width, bottom + 40);
+  plot.x_axis(area, x, chart.x_label);
   for (std::size_t i = 0; i < chart.rows.size(); ++i) {
     const BarRow& row = chart.rows[i];
-    const double top = frame.top + row_height * static_cast<double>(i) + 4.0;
-    body += svg_text(frame.left - 6, top + (row_height - 8.0) / 2 + 4, shortened(row.name),
-                     "text-anchor=\"end\"");
-    for (std::size_t k = 0; k < row.values.size(); ++k) {
+    double y = top + row_height * static_cast<double>(i) + 4.0;
+    plot.text(area.left - 6, y + row_height / 2, shortened(row.name), "end");
+    for (std::size_t k = 0; k < row.values.size(); ++k, y += kBarHeight) {
       if (!std::isfinite(row.values[k])) continue;
-      const double from = std::min(x.at(0.0), x.at(row.values[k]));
-      const double to = std::max(x.at(0.0), x.at(row.values[k]));
-      body += fmt::format(
-          "<rect class=\"bar s{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">"
-          "<title>{}, {}: {:.4g}</title></rect>\n",
-          k % kColors, from, top + kBarHeight * static_cast<double>(k), std::max(0.5, to - from),
-          kBarHeight - 1.5, escaped_markup(row.name), escaped_markup(chart.series[k]),
-          row.values[k]);
+      const auto [from, to] = std::minmax({x.at(0.0), x.at(row.values[k])});
+      plot.rect(from, y, std::max(0.5, to - from), kBarHeight - 1.5, "bar " + series_class(k),
+                fmt::format("{}, {}: {:.4g}", row.name, chart.series[k], row.values[k]));
+      if (chart.values) plot.text(to + 5, y + 10, fmt::format("{:.2f}", row.values[k]));
     }
   }
-  body += legend(chart.series, frame.left, 14);
-  body += svg_text((frame.left + frame.right) / 2, frame.height - 6, chart.x_label,
-                   "text-anchor=\"middle\" class=\"muted-text\"");
-  return figure(fmt::format("{}: {}", chart.title, chart.x_label), frame.width, frame.height, body,
-                chart.title);
+  plot.legend(chart.series, area.left);
+  return plot;
+}
+
+std::string bar_chart(const BarChart& chart) {
+  return figure(bar_plot(chart), chart.title, fmt::format("{}: {}", chart.title, chart.x_label));
 }
 
 std::string histogram_chart(const std::string& title, const GridFacts& facts) {
   const Histogram& histogram = facts.histogram;
-  const Frame frame{320, 176, 12, 308, 10, 124};
+  Plot plot(320, 176);
+  const PlotArea area{12, 308, 10, 124};
   const auto x_at = [&](double value) {
-    return frame.left +
-           (value - histogram.low) / (histogram.high - histogram.low) * (frame.right - frame.left);
+    return area.left +
+           (value - histogram.low) / (histogram.high - histogram.low) * (area.right - area.left);
   };
   // Square roots, so that rare values far out are seen.
   double most = 1.0;
   for (const std::uint64_t count : histogram.counts) {
     most = std::max(most, std::sqrt(static_cast<double>(count)));
   }
-  std::string body;
-  for (const auto& [from, to] : {std::pair(frame.left, x_at(facts.grid_low)),
-                                 std::pair(x_at(facts.grid_high), frame.right)}) {
-    body += fmt::format(
-        "<rect class=\"outside\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
-        from, frame.top, std::max(0.0, to - from), frame.bottom - frame.top);
+  const double low = x_at(facts.grid_low);
+  const double high = x_at(facts.grid_high);
+  for (const auto& [from, to] : {std::pair(area.left, low), std::pair(high, area.right)}) {
+    plot.rect(from, area.top, std::max(0.0, to - from), area.bottom - area.top, "outside");
   }
-  const double width = (frame.right - frame.left) / static_cast<double>(histogram.counts.size());
+  const double width = (area.right - area.left) / static_cast<double>(histogram.counts.size());
   for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
     if (histogram.counts[i] == 0) continue;
-    const double height = std::max(1.0, std::sqrt(static_cast<double>(histogram.counts[i])) / most *
-                                            (frame.bottom - frame.top));
-    body += fmt::format(
-        "<rect class=\"bar s0\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
-        frame.left + width * static_cast<double>(i), frame.bottom - height,
-        std::max(0.5, width - 0.5), height);
+    const double height = std::max(
+        1.0, std::sqrt(static_cast<double>(histogram.counts[i])) / most * (area.bottom - area.top));
+    plot.rect(area.left + width * static_cast<double>(i), area.bottom - height,
+              std::max(0.5, width - 0.5), height, "bar s0");
   }
-  // The codes: a line each, or of many as many as can be told apart.
+  // A line for each quantized value, or of many as many as can be told apart.
   const std::size_t lines = std::min(facts.codes, kMostCodesDrawn);
-  std::string path;
   for (std::size_t i = 0; i < lines; ++i) {
-    const double place =
-        static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(lines, 2) - 1);
-    const double at = x_at(facts.grid_low + place * (facts.grid_high - facts.grid_low));
-    path += fmt::format("M{:.1f} {:.0f}V{:.0f}", at, frame.bottom + 2, frame.bottom + 12);
+    const double x = low + (high - low) * static_cast<double>(i) /
+                               static_cast<double>(std::max<std::size_t>(lines, 2) - 1);
+    plot.line(x, area.bottom + 2, x, area.bottom + 12, "code");
   }
-  body += fmt::format("<path class=\"code\" d=\"{}\"/>\n", path);
+  plot.text(low, area.bottom + 26, fmt::format("{:.3g}", facts.grid_low), "muted-text");
+  plot.text(high, area.bottom + 26, fmt::format("{:.3g}", facts.grid_high), "muted-text end");
   const std::string each =
       facts.codes > lines ? fmt::format(" (a line for {})", facts.codes / lines) : "";
-  body += svg_text(x_at(facts.grid_low), frame.bottom + 26, fmt::format("{:.3g}", facts.grid_low),
-                   "class=\"muted-text\"");
-  body += svg_text(x_at(facts.grid_high), frame.bottom + 26, fmt::format("{:.3g}", facts.grid_high),
-                   "text-anchor=\"end\" class=\"muted-text\"");
-  body += svg_text(frame.width / 2, frame.height - 6,
-                   fmt::format("{} quantized values{}", facts.codes, each),
-                   "text-anchor=\"middle\" class=\"muted-text\"");
+  plot.text(area.center(), 170, fmt::format("{} quantized values{}", facts.codes, each),
+            "muted-text middle");
   return figure(
+      plot, title,
       fmt::format("{}: histogram of {} values, quantized to {} values from {:.3g} to {:.3g}", title,
-                  facts.values, facts.codes, facts.grid_low, facts.grid_high),
-      frame.width, frame.height, body, title);
+                  facts.values, facts.codes, facts.grid_low, facts.grid_high));
 }
 
 }  // namespace octet::detail

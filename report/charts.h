@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/plot.h>
 #include <octet/report/report.h>
 
 #include <string>
@@ -14,7 +15,7 @@ namespace octet::detail {
 /// A line of points (x, y); values that are not finite are left out.
 struct ChartSeries {
   std::string name;
-  std::vector<std::pair<double, double>> points;
+  PlotPoints points;
 };
 
 struct LineChart {
@@ -41,13 +42,18 @@ struct BarChart {
   std::string x_label;
   std::vector<std::string> series;
   std::vector<BarRow> rows;
+  double width = 440.0;
+  /// Whether the value stands beside each bar.
+  bool values = false;
 };
 
-/// A <figure> of horizontal bars from 0; values that are not finite have none.
+/// Horizontal bars from 0; values that are not finite have none.
+Plot bar_plot(const BarChart& chart);
+/// A <figure> of it.
 std::string bar_chart(const BarChart& chart);
 
-/// A <figure> of how values lie on their grid: its codes below the bars, what lies outside of it
-/// shaded.
+/// A <figure> of how values lie between the quantized values, which are the lines below the bars;
+/// what lies outside of them is shaded.
 std::string histogram_chart(const std::string& title, const GridFacts& facts);
 
 }  // namespace octet::detail

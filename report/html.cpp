@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/file.h>
+#include <octet/core/plot.h>
 #include <octet/core/text.h>
 #include <octet/report/advice.h>
 #include <octet/report/charts.h>
@@ -9,7 +10,6 @@
 #include <octet/report/report.h>
 #include <octet/train/run/run_outputs.h>
 #include <octet/train/run/sha256.h>
-#include <octet/train/svg_plot.h>
 
 #include <algorithm>
 #include <charconv>
@@ -44,8 +44,9 @@ std::string head(const Report& report) {
       "style-src 'unsafe-inline'; script-src {}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<link rel=\"icon\" "
-      "href=\"data:,\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
-      kReportMark, policy_source(kPageScript), escaped_markup(report.title), kPageStyle);
+      "href=\"data:,\">\n<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n",
+      kReportMark, policy_source(kPageScript), escaped_markup(report.title), plot_style(),
+      kPageStyle);
 }
 
 std::string paired_text(const std::optional<PairedTest>& test) {

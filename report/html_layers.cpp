@@ -1,10 +1,10 @@
 #include <fmt/core.h>
+#include <octet/core/plot.h>
 #include <octet/core/text.h>
 #include <octet/report/charts.h>
 #include <octet/report/html_sections.h>
 #include <octet/report/html_text.h>
 #include <octet/report/png.h>
-#include <octet/train/svg_plot.h>
 
 #include <algorithm>
 #include <cmath>

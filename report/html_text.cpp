@@ -1,6 +1,6 @@
 #include <fmt/core.h>
+#include <octet/core/plot.h>
 #include <octet/report/html_text.h>
-#include <octet/train/svg_plot.h>
 
 namespace octet::detail {
 namespace {

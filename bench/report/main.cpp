@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 #include <octet/bench/report/networks.h>
-#include <octet/bench/report/plot.h>
 #include <octet/bench/report/tables.h>
 #include <octet/core/file.h>
 

@@ -1,14 +1,24 @@
 #include <fmt/core.h>
 #include <octet/bench/report/markdown.h>
-#include <octet/bench/report/network_results.h>
 #include <octet/bench/report/networks.h>
+#include <octet/report/charts.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
 
 namespace octet::bench {
+namespace {
 
 using nlohmann::json;
 
+/// A network and a batch size.
+using NetworkBatch = std::pair<std::string, int>;
+
+/// The networks and batch sizes in lines of this kind ("steps", "invokes"), in the order in which
+/// they first occur.
 std::vector<NetworkBatch> network_batches(const Results& results, const char* what) {
   std::vector<NetworkBatch> found;
   for (const json& line : results.matching({{"what", what}})) {
@@ -18,8 +28,9 @@ std::vector<NetworkBatch> network_batches(const Results& results, const char* wh
   return found;
 }
 
+/// Processor seconds of the quickest step, round by round, on one thread.
 Rounds quickest_step(const Results& results, const NetworkBatch& of, const char* who,
-                     const char* mode, const char* isa) {
+                     const char* mode, const char* isa = "auto") {
   return results.rounds({{"what", "steps"},
                          {"network", of.first},
                          {"batch", of.second},
@@ -30,17 +41,43 @@ Rounds quickest_step(const Results& results, const NetworkBatch& of, const char*
                         "cpu_min");
 }
 
+/// Processor seconds of the quickest step of the quicker of both peers, round by round.
 Rounds quickest_peer(const Results& results, const NetworkBatch& of, const char* mode) {
   return least(quickest_step(results, of, "torch", mode),
                quickest_step(results, of, "libtorch", mode));
 }
 
+/// The median of a / b over rounds.
 std::optional<double> middle_ratio(const Rounds& a, const Rounds& b) {
   const auto found = spread(ratios(a, b));
   return found ? std::optional(found->median) : std::nullopt;
 }
 
-namespace {
+/// Returns the largest batch of each network, in the order in which networks occur.
+std::vector<NetworkBatch> largest_batches(const Results& results) {
+  std::vector<NetworkBatch> chosen;
+  for (const NetworkBatch& of : network_batches(results, "steps")) {
+    const auto found = std::ranges::find(chosen, of.first, &NetworkBatch::first);
+    if (found == chosen.end()) {
+      chosen.push_back(of);
+    } else {
+      found->second = std::max(found->second, of.second);
+    }
+  }
+  return chosen;
+}
+
+std::vector<double> ratios_of(const Results& results, const NetworkBatch& of) {
+  const Rounds qat = quickest_step(results, of, "octet", "qat");
+  const Rounds in_float = quickest_step(results, of, "octet", "float");
+  std::vector<double> ratios;
+  for (const std::optional<double>& ratio :
+       {middle_ratio(quickest_peer(results, of, "qat"), qat),
+        middle_ratio(quickest_peer(results, of, "float"), in_float), middle_ratio(qat, in_float)}) {
+    ratios.push_back(ratio.value_or(std::numeric_limits<double>::quiet_NaN()));
+  }
+  return ratios;
+}
 
 std::optional<double> middle(const Rounds& rounds, double unit) {
   const auto found = spread(rounds);
@@ -185,6 +222,22 @@ std::string networks_report(const Results& results) {
          "Four convolutions of 3 x 3 with batch normalization and relu, and a classifier: 32 "
          "channels, images of 32 x 32 and batches of 32 on one thread unless said otherwise.\n\n" +
          growth.substr(0, growth.size() - 1);
+}
+
+std::string networks_plot(const Results& results) {
+  detail::BarChart chart{
+      .title = "",
+      .x_label = "times as long",
+      .series = {"peer / ours, quantized", "peer / ours, float", "quantized / float, ours"},
+      .rows = {},
+      .width = 660.0,
+      .values = true};
+  for (const NetworkBatch& of : largest_batches(results)) {
+    chart.rows.push_back(
+        {fmt::format("{}, batch {}", of.first, of.second), ratios_of(results, of)});
+  }
+  if (chart.rows.empty()) throw std::runtime_error("networks_plot: the results hold no steps");
+  return detail::bar_plot(chart).file("Ratios of training steps by network");
 }
 
 }  // namespace octet::bench

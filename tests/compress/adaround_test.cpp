@@ -270,10 +270,10 @@ TEST(AdaRound, RefusesByName) {
   const Sequential source = build_model(Input({4}), Dense(3));
   const Tensor x = random_tensor({6, 4}, 1);
   Sequential floats(source);
-  expect_throws_naming<InvalidArgument>([&] { adaround(floats, x); }, {"adaround", "in float"});
+  expect_throws<InvalidArgument>([&] { adaround(floats, x); }, {"adaround", "in float"});
   Model model = quantize_post_training(source, x);
   const auto refuses = [&](const AdaRoundOptions& options, const std::string& what) {
-    expect_throws_naming<InvalidArgument>([&] { adaround(model, x, options); }, {"adaround", what});
+    expect_throws<InvalidArgument>([&] { adaround(model, x, options); }, {"adaround", what});
   };
   refuses({.steps = 0}, "steps");
   refuses({.batch_size = 0}, "batch");

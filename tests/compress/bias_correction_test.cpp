@@ -192,25 +192,25 @@ TEST(BiasCorrection, IsTheSameOnAnyNumberOfThreads) {
 TEST(BiasCorrection, RefusesByName) {
   Sequential source = build_model(Input({4}), Dense(3));
   const Tensor x = random_tensor({6, 4}, 1);
-  expect_throws_naming<InvalidArgument>([&] { correct_biases(source, x); },
-                                        {"correct_biases", "\"m\"", "in float"});
+  expect_throws<InvalidArgument>([&] { correct_biases(source, x); },
+                                 {"correct_biases", "\"m\"", "in float"});
   Model fresh = quantize_model(source);
-  expect_throws_naming<InvalidArgument>([&] { correct_biases(fresh, x); },
-                                        {"correct_biases", "\"m\"", "ranges", "calibrate()"});
+  expect_throws<InvalidArgument>([&] { correct_biases(fresh, x); },
+                                 {"correct_biases", "\"m\"", "ranges", "calibrate()"});
   Model model = quantize_post_training(source, x);
-  expect_throws_naming<InvalidArgument>([&] { correct_biases(model, Tensor()); },
-                                        {"correct_biases", "samples", "undefined"});
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>([&] { correct_biases(model, Tensor()); },
+                                 {"correct_biases", "samples", "undefined"});
+  expect_throws<InvalidArgument>(
       [&] {
         correct_biases(model, Tensor::zeros({0, 4}));
       },
       {"correct_biases", "samples", "[0, 4]"});
   const Sequential other = build_model(Input({4}), Dense(5));
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { correct_biases(model, quantize_post_training(other, x), x); },
       {"correct_biases", "reference", "quant_dense"});
-  expect_throws_naming<InvalidArgument>([&] { correct_biases(model, source, x); },
-                                        {"correct_biases", "reference of 3 layers", "found 2"});
+  expect_throws<InvalidArgument>([&] { correct_biases(model, source, x); },
+                                 {"correct_biases", "reference of 3 layers", "found 2"});
   Tensor broken = x.clone();
   broken.data()[0] = kNan;
   EXPECT_THROW(correct_biases(model, broken), NumericError);
@@ -229,11 +229,11 @@ TEST(BiasCorrection, OfAModelOfTwoInputsTakesATensorForEach) {
   const BiasCorrection correction = correct_biases(quantized, inputs);
   ASSERT_EQ(correction.corrected.size(), 3U);
   EXPECT_GT(correction.corrected[0].largest_error, 0.0);
-  expect_throws_naming<InvalidArgument>([&] { correct_biases(quantized, inputs[0]); },
-                                        {"correct_biases", "\"two\"", "2 inputs", "found 1"});
+  expect_throws<InvalidArgument>([&] { correct_biases(quantized, inputs[0]); },
+                                 {"correct_biases", "\"two\"", "2 inputs", "found 1"});
   const std::vector<Tensor> unlike = {inputs[0], random_tensor({63, 4}, 2)};
-  expect_throws_naming<InvalidArgument>([&] { correct_biases(quantized, unlike); },
-                                        {"correct_biases", "one batch size", "64", "63"});
+  expect_throws<InvalidArgument>([&] { correct_biases(quantized, unlike); },
+                                 {"correct_biases", "one batch size", "64", "63"});
 }
 
 }  // namespace

@@ -115,15 +115,15 @@ TEST(StandardizeInputs, RefusesByName) {
   Sequential model("m", Input({4}), Dense(3));
   model.build(1);
   for (const Tensor& samples : {Tensor(), random_tensor({8, 3}, 1), random_tensor({8}, 1)}) {
-    expect_throws_naming<InvalidArgument>([&] { standardize_inputs(model, samples); },
-                                          {"standardize_inputs", "[n, ..., 4]"});
+    expect_throws<InvalidArgument>([&] { standardize_inputs(model, samples); },
+                                   {"standardize_inputs", "[n, ..., 4]"});
   }
   Tensor broken = random_tensor({8, 4}, 1);
   broken.data()[6] = std::numeric_limits<float>::infinity();
-  expect_throws_naming<NumericError>([&] { standardize_inputs(model, broken); }, {"channel 2"});
+  expect_throws<NumericError>([&] { standardize_inputs(model, broken); }, {"channel 2"});
   Sequential flat("m", Input({2, 2}), Flatten("flat"), Dense(3));
   flat.build(1);
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] {
         standardize_inputs(flat, random_tensor({8, 2, 2}, 1));
       },
@@ -132,7 +132,7 @@ TEST(StandardizeInputs, RefusesByName) {
   const Value a = two.input({4});
   two.output(two.add(Add(), {two.add(Dense(3), a), two.add(Dense(3), a)}));
   two.build(1);
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] {
         standardize_inputs(two, random_tensor({8, 4}, 1));
       },

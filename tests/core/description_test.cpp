@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/description_json.h>
 #include <octet/core/error.h>
+#include <octet/tests/core/thrown.h>
 
 #include <functional>
 #include <limits>
@@ -59,12 +60,8 @@ TEST(Description, NamesAnEntryThatIsMissingOrOfAnotherKind) {
            [&] { d.part("name"); }}) {
     EXPECT_THROW(read(), FormatError);
   }
-  try {
-    d.integer("rate");
-    FAIL();
-  } catch (const FormatError& error) {
-    EXPECT_STREQ(error.what(), "description: expected a whole number as \"rate\", found 0.25");
-  }
+  EXPECT_EQ(message_of<FormatError>([&] { d.integer("rate"); }),
+            "description: expected a whole number as \"rate\", found 0.25");
 }
 
 TEST(Description, ANumberIsAFloat32WhereItFits) {
@@ -75,12 +72,8 @@ TEST(Description, ANumberIsAFloat32WhereItFits) {
   EXPECT_EQ(d.float_number("most"), std::numeric_limits<float>::max());
   EXPECT_THROW(d.float_number("lowest"), FormatError);
   EXPECT_THROW(d.float_number("missing"), FormatError);
-  try {
-    d.float_number("huge");
-    FAIL();
-  } catch (const FormatError& error) {
-    EXPECT_STREQ(error.what(), "description: expected a float32 number as \"huge\", found 1e+300");
-  }
+  EXPECT_EQ(message_of<FormatError>([&] { d.float_number("huge"); }),
+            "description: expected a float32 number as \"huge\", found 1e+300");
 }
 
 TEST(Description, OfJsonRefusesNumbersThatDoNotFit) {

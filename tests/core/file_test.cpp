@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/tests/core/thrown.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <thread>
 
 namespace octet::test::file_test {
@@ -37,15 +37,6 @@ std::vector<std::uint8_t> pattern(std::size_t size, std::uint8_t first) {
   std::vector<std::uint8_t> bytes(size, first);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + first);
   return bytes;
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 std::vector<std::uint8_t> copied(const MappedFile& file) {
@@ -138,8 +129,9 @@ TEST_F(File, IsWrittenAndReadPieceByPiece) {
   reader.read(rest);
   first.insert(first.end(), rest.begin(), rest.end());
   EXPECT_EQ(first, bytes);
-  EXPECT_EQ(message_of([&] { reader.read(rest); }), "cannot read '" + (folder_ / "a").string() +
-                                                        "': it ended after 100000 of 100000 bytes");
+  EXPECT_EQ(
+      message_of<IoError>([&] { reader.read(rest); }),
+      "cannot read '" + (folder_ / "a").string() + "': it ended after 100000 of 100000 bytes");
 }
 
 TEST_F(File, WhatIsNotCommittedIsGone) {
@@ -162,7 +154,7 @@ TEST_F(File, AFailedWriteLeavesTheOldFileAndNothingElse) {
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   ::setrlimit(RLIMIT_FSIZE, &small);
   const std::string message =
-      message_of([&] { write_file_atomic(folder_ / "a", pattern(5000, 1)); });
+      message_of<IoError>([&] { write_file_atomic(folder_ / "a", pattern(5000, 1)); });
   ::setrlimit(RLIMIT_FSIZE, &old_limit);
   std::signal(SIGXFSZ, old_handler);
   EXPECT_EQ(message, "cannot write '" + (folder_ / "a").string() + "': File too large");
@@ -172,16 +164,17 @@ TEST_F(File, AFailedWriteLeavesTheOldFileAndNothingElse) {
 
 TEST_F(File, ErrorsNameTheFileAndTheCause) {
   const std::string missing = (folder_ / "no" / "such").string();
-  EXPECT_EQ(message_of([&] { write_file_atomic(missing, std::string_view("x")); }),
+  EXPECT_EQ(message_of<IoError>([&] { write_file_atomic(missing, std::string_view("x")); }),
             "cannot write '" + missing + "': there is no folder '" + (folder_ / "no").string() +
                 "'; make it first");
-  EXPECT_EQ(message_of([&] { read_file(missing); }),
+  EXPECT_EQ(message_of<IoError>([&] { read_file(missing); }),
             "cannot read '" + missing + "': No such file or directory");
-  EXPECT_EQ(message_of([&] { read_file(folder_); }),
+  EXPECT_EQ(message_of<IoError>([&] { read_file(folder_); }),
             "cannot read '" + folder_.string() + "': it is no regular file");
   write_file_atomic(folder_ / "a", std::string_view("123"));
-  EXPECT_NE(message_of([&] { read_file(folder_ / "a", 2); }).find("3 bytes, more than the 2"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of<IoError>([&] { read_file(folder_ / "a", 2); }).find("3 bytes, more than the 2"),
+      std::string::npos);
   EXPECT_EQ(read_file(folder_ / "a", 3).size(), 3U);
 }
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/registry.h>
+#include <octet/tests/core/thrown.h>
 
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,22 +57,6 @@ struct Shelves : Registry<Shelf> {
 
 Description plank(Index width) { return Description().set("type", "Plank").set("width", width); }
 
-template <class Exception>
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
-void expect_in(const std::string& message, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    EXPECT_NE(message.find(word), std::string::npos) << word << " in: " << message;
-  }
-}
-
 TEST(Registry, MakesTheClassThatADescriptionNames) {
   const Shelves shelves;
   const auto made = shelves.make("Plank", plank(3));
@@ -91,24 +75,23 @@ TEST(Registry, AFactoryMayUseTheRegistry) {
 
 TEST(Registry, NamesAnUnknownType) {
   const Shelves shelves;
-  expect_in(message_of<FormatError>([&] { shelves.make("Crate", Description()); }),
-            {"\"Crate\"", "register_shelf", "shelf"});
-  expect_in(message_of<FormatError>([&] { shelves.make("", Description()); }), {"\"\""});
+  expect_throws<FormatError>([&] { shelves.make("Crate", Description()); },
+                             {"\"Crate\"", "register_shelf", "shelf"});
+  expect_throws<FormatError>([&] { shelves.make("", Description()); }, {"\"\""});
 }
 
 TEST(Registry, WhatAClassRefusesInAFileIsTheFilesFault) {
   const Shelves shelves;
-  expect_in(message_of<FormatError>([&] { shelves.make("Plank", plank(0)); }),
-            {"\"Plank\"", "at least 1"});
+  expect_throws<FormatError>([&] { shelves.make("Plank", plank(0)); }, {"\"Plank\"", "at least 1"});
   EXPECT_THROW(shelves.make("Plank", Description()), FormatError);
 }
 
 TEST(Registry, ChecksThatAnObjectIsOfTheVeryClassOfItsType) {
   Shelves shelves;
   EXPECT_NO_THROW(shelves.check(Plank(1)));
-  expect_in(message_of<InvalidArgument>([&] { shelves.check(PaintedPlank(1)); }),
-            {"octet::test::registry_test::PaintedPlank", "\"Plank\"",
-             "register_shelf<octet::test::registry_test::PaintedPlank>"});
+  expect_throws<InvalidArgument>([&] { shelves.check(PaintedPlank(1)); },
+                                 {"octet::test::registry_test::PaintedPlank", "\"Plank\"",
+                                  "register_shelf<octet::test::registry_test::PaintedPlank>"});
   const Registry<Shelf> empty("shelf", "register_shelf");
   EXPECT_THROW(empty.check(Plank(1)), InvalidArgument);
 }
@@ -116,8 +99,9 @@ TEST(Registry, ChecksThatAnObjectIsOfTheVeryClassOfItsType) {
 TEST(Registry, RefusesANameThatIsTakenOrEmpty) {
   Shelves shelves;
   const auto make = [](const Description&) { return std::make_unique<PaintedPlank>(1); };
-  expect_in(message_of<InvalidArgument>([&] { shelves.add<PaintedPlank>("Plank", make); }),
-            {"octet::test::registry_test::PaintedPlank", "octet::test::registry_test::Plank"});
+  expect_throws<InvalidArgument>(
+      [&] { shelves.add<PaintedPlank>("Plank", make); },
+      {"octet::test::registry_test::PaintedPlank", "octet::test::registry_test::Plank"});
   EXPECT_THROW(shelves.add<PaintedPlank>("", make), InvalidArgument);
   // A class that is registered again has its factory replaced.
   shelves.add<Plank>("Plank", [](const Description&) { return std::make_unique<Plank>(7); });
@@ -127,10 +111,11 @@ TEST(Registry, RefusesANameThatIsTakenOrEmpty) {
 TEST(Registry, RefusesAFactoryThatMakesNothingOrAnotherClass) {
   Shelves shelves;
   shelves.add<Plank>("Plank", [](const Description&) { return nullptr; });
-  expect_in(message_of<InvalidArgument>([&] { shelves.make("Plank", plank(1)); }), {"null"});
+  expect_throws<InvalidArgument>([&] { shelves.make("Plank", plank(1)); }, {"null"});
   shelves.add<Plank>("Plank", [](const Description&) { return std::make_unique<PaintedPlank>(1); });
-  expect_in(message_of<InvalidArgument>([&] { shelves.make("Plank", plank(1)); }),
-            {"octet::test::registry_test::Plank, found octet::test::registry_test::PaintedPlank"});
+  expect_throws<InvalidArgument>(
+      [&] { shelves.make("Plank", plank(1)); },
+      {"octet::test::registry_test::Plank, found octet::test::registry_test::PaintedPlank"});
 }
 
 TEST(Registry, TakesClassesAndMakesObjectsOnSeveralThreads) {

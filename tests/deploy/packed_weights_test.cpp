@@ -9,6 +9,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/operator_cost.h>
 #include <octet/runtime/packed_weights.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/runtime/packed_models.h>
 
 #include <algorithm>
@@ -131,12 +132,7 @@ TEST(PackedWeights, PacksWhatTheRuntimesOfTheContractTake) {
 }
 
 void expect_refused(const IntegerModel& model, const std::string& why) {
-  try {
-    model.validate();
-    FAIL() << "expected: " << why;
-  } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
-  }
+  expect_throws<FormatError>([&] { model.validate(); }, {why});
 }
 
 TEST(PackedWeights, RefusesWhatNoFileCanHold) {
@@ -175,15 +171,8 @@ TEST(PackedWeights, TooFewBytesInAFileAreRefused) {
   const auto found = std::search(bytes.begin(), bytes.end(), shape.begin(), shape.end());
   ASSERT_NE(found, bytes.end());
   found[4] = 9;
-  try {
-    static_cast<void>(from_tflite(bytes));
-    FAIL() << "expected an error";
-  } catch (const FormatError& error) {
-    EXPECT_NE(
-        std::string(error.what()).find("18 bytes of data, but its shape [5, 9] of int4 needs 23"),
-        std::string::npos)
-        << error.what();
-  }
+  expect_throws<FormatError>([&] { static_cast<void>(from_tflite(bytes)); },
+                             {"18 bytes of data, but its shape [5, 9] of int4 needs 23"});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <octet/core/error.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/models.h>
 
@@ -28,12 +29,7 @@ struct File {
   IntegerModel read() const { return from_tflite(bytes); }
 
   void expect_error(const std::string& message) const {
-    try {
-      read();
-      FAIL() << "no error, expected: " << message;
-    } catch (const FormatError& error) {
-      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
-    }
+    expect_throws<FormatError>([&] { read(); }, {message});
   }
 };
 

@@ -4,6 +4,7 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/models.h>
 #include <unistd.h>
@@ -288,12 +289,11 @@ TEST(Tflite, AModelLargerThanAFileMayBeIsRefusedBeforeItIsWritten) {
     const std::size_t parts = model.tensors.size() + model.operators.size() + model.metadata.size();
     EXPECT_EQ(detail::to_tflite_within(model, file.size() + 1024 * (parts + 4)), file);
   }
-  try {
-    detail::to_tflite_within(make_mlp(1, {300, 200, 10}, true, true), 60000);
-    FAIL();
-  } catch (const InvalidArgument& error) {
-    EXPECT_NE(std::string(error.what()).find("at most 60000 bytes"), std::string::npos);
-  }
+  expect_throws<InvalidArgument>(
+      [&] {
+        detail::to_tflite_within(make_mlp(1, {300, 200, 10}, true, true), 60000);
+      },
+      {"at most 60000 bytes"});
 }
 
 }  // namespace

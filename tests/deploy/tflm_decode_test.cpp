@@ -1,7 +1,6 @@
 // Weights behind TFLM_DECODE: the bytes of the file against a decoder written from its description,
 // and what damaged files say.
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/deploy/tflite/reader.h>
@@ -9,6 +8,7 @@
 #include <octet/layers/lower.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/packed_weights.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/packed_models.h>
@@ -161,13 +161,12 @@ TEST(TflmDecode, LeavesWhatWouldNotGetSmaller) {
 }
 
 TEST(TflmDecode, AskedOfAnotherContractIsRefused) {
-  try {
-    static_cast<void>(decode_weights(few_bits_model({OpCode::fully_connected, 4, 4000, true}, 1)));
-    FAIL() << "expected an error";
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(),
-                ::testing::HasSubstr("expected a model in rounding mode double or q15"));
-  }
+  expect_throws<InvalidArgument>(
+      [&] {
+        static_cast<void>(
+            decode_weights(few_bits_model({OpCode::fully_connected, 4, 4000, true}, 1)));
+      },
+      {"expected a model in rounding mode double or q15"});
 }
 
 /// The file of a model of 3 bits whose table of 8 values is made two of 4, one apart.
@@ -204,12 +203,7 @@ TEST(TflmDecode, DamagedFilesAreRefused) {
     const auto place = std::search(damaged.begin(), damaged.end(), tables.begin(), tables.end());
     ASSERT_NE(place, damaged.end());
     place[static_cast<std::ptrdiff_t>(at)] = value;
-    try {
-      static_cast<void>(from_tflite(damaged));
-      FAIL() << "expected an error: " << text;
-    } catch (const FormatError& error) {
-      EXPECT_THAT(error.what(), ::testing::HasSubstr(text));
-    }
+    expect_throws<FormatError>([&] { static_cast<void>(from_tflite(damaged)); }, {text});
   };
   says(0, 2, "tables of type 0, version 1");
   says(1, 2, "tables of type 0, version 1");

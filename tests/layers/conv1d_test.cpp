@@ -80,22 +80,22 @@ TEST(Conv1D, IsMadeAgainOfItsDescription) {
 TEST(Conv1D, RefusesWhatNoConvolutionHas) {
   const auto refused = [](Index filters, Index size, const Conv1DLayerOptions& options,
                           const char* what) {
-    expect_throws_naming<InvalidArgument>([&] { Conv1D(filters, size, Activation::none, options); },
-                                          {"Conv1D", what});
+    expect_throws<InvalidArgument>([&] { Conv1D(filters, size, Activation::none, options); },
+                                   {"Conv1D", what});
   };
   refused(0, 3, {}, "filters");
   refused(4, 0, {}, "kernel size");
   refused(4, 3, {.stride = 0}, "stride");
   refused(4, 3, {.dilation = -1}, "dilation");
   refused(4, 3, {.groups = 3}, "groups");
-  expect_throws_naming<InvalidArgument>([] { built(Conv1D(4, 3), {27}); },
-                                        {"Conv1D", "[steps, channels]", "Reshape"});
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>([] { built(Conv1D(4, 3), {27}); },
+                                 {"Conv1D", "[steps, channels]", "Reshape"});
+  expect_throws<InvalidArgument>(
       [] {
         built(Conv1D(4, 3, Activation::none, {.groups = 2}), {5, 3});
       },
       {"groups", "3"});
-  expect_throws_naming<InvalidArgument>([] { built(Conv1D(4, 5), {4, 1}); }, {"Conv1D", "fits"});
+  expect_throws<InvalidArgument>([] { built(Conv1D(4, 5), {4, 1}); }, {"Conv1D", "fits"});
 }
 
 TEST(Conv1D, InFloatsIsAConvolutionOfImages) {

@@ -87,22 +87,21 @@ TEST(DepthwiseConv2D, IsMadeAgainOfItsDescription) {
 TEST(DepthwiseConv2D, RefusesWhatNoConvolutionHas) {
   const auto refused = [](std::array<Index, 2> size, const DepthwiseConv2DLayerOptions& options,
                           const char* what) {
-    expect_throws_naming<InvalidArgument>([&] { DepthwiseConv2D(size, Activation::none, options); },
-                                          {"DepthwiseConv2D", what});
+    expect_throws<InvalidArgument>([&] { DepthwiseConv2D(size, Activation::none, options); },
+                                   {"DepthwiseConv2D", what});
   };
   refused({3, 0}, {}, "kernel size");
   refused({3, 3}, {.strides = {0, 1}}, "strides");
   refused({3, 3}, {.dilation = {1, -1}}, "dilation");
   refused({3, 3}, {.depth_multiplier = 0}, "depth multiplier");
-  expect_throws_naming<InvalidArgument>(
-      [] { built(DepthwiseConv2D(3), {27}); },
-      {"DepthwiseConv2D", "[height, width, channels]", "Reshape"});
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>([] { built(DepthwiseConv2D(3), {27}); },
+                                 {"DepthwiseConv2D", "[height, width, channels]", "Reshape"});
+  expect_throws<InvalidArgument>(
       [] {
         built(DepthwiseConv2D(3), {5, 5, 0});
       },
       {"DepthwiseConv2D", "channel"});
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [] {
         built(DepthwiseConv2D(5), {4, 9, 1});
       },

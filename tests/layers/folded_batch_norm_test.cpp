@@ -229,12 +229,12 @@ TEST(FoldedBatchNorm, RefusesByName) {
         layer->run_batch(Tensor::zeros({0, 4}));
       },
       "expected a batch of at least one example");
-  expect_throws_naming<FormatError>([] { static_cast<void>(parse_batch_norm_mode("both")); },
-                                    {"\"folded\"", "\"both\""});
+  expect_throws<FormatError>([] { static_cast<void>(parse_batch_norm_mode("both")); },
+                             {"\"folded\"", "\"both\""});
   Description description = describe_layer(*layer);
   description.set("batch_norm", describe_layer(Dense(2, Activation::none, "d")));
-  expect_throws_naming<FormatError>([&] { static_cast<void>(make_layer(description)); },
-                                    {"expected a BatchNorm", "Dense"});
+  expect_throws<FormatError>([&] { static_cast<void>(make_layer(description)); },
+                             {"expected a BatchNorm", "Dense"});
 }
 
 }  // namespace

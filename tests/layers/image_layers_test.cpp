@@ -105,22 +105,22 @@ TEST(ImageLayers, RefuseWhatAreNoImages) {
     layer->set_name("a");
     const std::string owner = std::string(layer->type()) + " \"a\": expected images ";
     for (const Shape& shape : {Shape{4}, Shape{4, 4}, Shape{1, 4, 4, 1}, Shape{}}) {
-      expect_throws_naming<InvalidArgument>(
+      expect_throws<InvalidArgument>(
           [&] { layer->build(shape, Random()); },
           {owner + "[height, width, channels]", shape.to_string(), "Reshape"});
     }
-    expect_throws_naming<InvalidArgument>(
+    expect_throws<InvalidArgument>(
         [&] {
           layer->build({4, 5}, Random());
         },
         {"Reshape({1, 4, 5}), with windows such as {1, 2}", "Reshape({4, 5, 1})",
          "Input({4, 5, 1}), which takes the same data"});
     for (const Shape& shape : {Shape{0, 4, 1}, Shape{4, 0, 1}, Shape{4, 4, 0}}) {
-      expect_throws_naming<InvalidArgument>([&] { layer->build(shape, Random()); },
-                                            {std::string(layer->type()) + " \"a\": "});
+      expect_throws<InvalidArgument>([&] { layer->build(shape, Random()); },
+                                     {std::string(layer->type()) + " \"a\": "});
     }
     layer->build({4, 5, 2}, Random());
-    expect_throws_naming<InvalidArgument>(
+    expect_throws<InvalidArgument>(
         [&] {
           layer->forward(Tensor::zeros({1, 4, 5, 3}), {});
         },
@@ -167,7 +167,7 @@ TEST(ImageLayers, RefuseABrokenDescription) {
     return d.set("stride", Shape{2, 2}).set("padding", "same");
   };
   const auto refuses = [](const Description& d, const std::string& what) {
-    expect_throws_naming<FormatError>([&] { make_layer(d); }, {what});
+    expect_throws<FormatError>([&] { make_layer(d); }, {what});
   };
   EXPECT_EQ(make_layer(pool())->type(), "MaxPool2D");
   refuses(pool().set("size", Shape{2}), "two numbers, height and width, in \"size\", found 1");

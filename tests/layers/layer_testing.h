@@ -3,6 +3,7 @@
 #include <octet/layers/dense.h>
 #include <octet/layers/sequential.h>
 #include <octet/tests/core/ops/op_testing.h>
+#include <octet/tests/core/thrown.h>
 
 #include <algorithm>
 #include <memory>
@@ -43,26 +44,6 @@ inline Tensor tensor_named(const std::vector<NamedTensor>& tensors, std::string_
   }
   ADD_FAILURE() << "no tensor named " << name;
   return Tensor::scalar(kNan);
-}
-
-/// The message of the E that `body` throws.
-template <class E>
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-template <class E>
-void expect_throws_naming(const std::function<void()>& body,
-                          const std::vector<std::string>& parts) {
-  const std::string message = message_of<E>(body);
-  for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), std::string::npos) << "\"" << message << "\" lacks " << part;
-  }
 }
 
 }  // namespace octet::test

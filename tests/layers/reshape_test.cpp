@@ -1,5 +1,6 @@
 #include <octet/core/ops/ops.h>
 #include <octet/layers/reshape.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/layers/layer_testing.h>
 
 namespace octet::test::reshape_test {
@@ -25,7 +26,9 @@ TEST(Reshape, RefusesSizesThatDisagree) {
                               Shape{-2, -1}, Shape{24, -1}}) {
     EXPECT_THROW(built(Reshape(target), {3, 4}), InvalidArgument) << target.to_string();
   }
-  const std::string message = error_of([] { built(Reshape({5, -1}, "grid"), {3, 4}); });
+  const std::string message = message_of<InvalidArgument>([] {
+    built(Reshape({5, -1}, "grid"), {3, 4});
+  });
   for (const char* part : {"grid", "[3, 4]", "12", "[5, -1]"}) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }

@@ -41,7 +41,7 @@ class SaveLoad : public ::testing::Test {
   template <class E>
   void expect_refused(Sequential target, const std::string& part) {
     const auto before = all_values(target);
-    expect_throws_naming<E>([&] { target.load(path_); }, {part});
+    expect_throws<E>([&] { target.load(path_); }, {part});
     EXPECT_EQ(all_values(target), before);
   }
 
@@ -85,7 +85,7 @@ TEST_F(SaveLoad, AModelThatNoFileCanDescribeIsSavedAsTensorsAlone) {
     return result;
   };
   const Sequential source = own(1);
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { source.save(path_); },
       {"save", "layer \"own\"", "Unregistered", "register_layer", "save_tensors()"});
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -93,9 +93,8 @@ TEST_F(SaveLoad, AModelThatNoFileCanDescribeIsSavedAsTensorsAlone) {
   Sequential target = own(2);
   target.load(path_);
   EXPECT_EQ(all_values(target), all_values(source));
-  expect_throws_naming<FormatError>(
-      [&] { static_cast<void>(model_from_archive(Archive::read(path_))); },
-      {"tensors without their model"});
+  expect_throws<FormatError>([&] { static_cast<void>(model_from_archive(Archive::read(path_))); },
+                             {"tensors without their model"});
 }
 
 /// Has a state whose name looks like that of another layer's tensor.
@@ -109,8 +108,7 @@ class Slashed : public ActivationLayer {
 TEST_F(SaveLoad, TensorsOfOneNameAreRefused) {
   Sequential model("m", Input({4}), Slashed(), Dense(2, Activation::none, "a/b"));
   model.build();
-  expect_throws_naming<InvalidArgument>([&] { model.save_tensors(path_); },
-                                        {"\"a/b/kernel\" twice"});
+  expect_throws<InvalidArgument>([&] { model.save_tensors(path_); }, {"\"a/b/kernel\" twice"});
 }
 
 TEST_F(SaveLoad, RefusesAnotherArchitecture) {

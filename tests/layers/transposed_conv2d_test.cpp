@@ -86,22 +86,21 @@ TEST(TransposedConv2DLayer, IsMadeAgainOfItsDescription) {
 TEST(TransposedConv2DLayer, RefusesWhatNoConvolutionHas) {
   const auto refused = [](Index filters, std::array<Index, 2> size,
                           const TransposedConv2DLayerOptions& options, const char* what) {
-    expect_throws_naming<InvalidArgument>(
+    expect_throws<InvalidArgument>(
         [&] { TransposedConv2D(filters, size, Activation::none, options); },
         {"TransposedConv2D", what});
   };
   refused(0, {3, 3}, {}, "filter");
   refused(1, {3, 0}, {}, "kernel size");
   refused(1, {3, 3}, {.strides = {0, 1}}, "strides");
-  expect_throws_naming<InvalidArgument>(
-      [] { built(TransposedConv2D(2, 3), {27}); },
-      {"TransposedConv2D", "[height, width, channels]", "Reshape"});
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>([] { built(TransposedConv2D(2, 3), {27}); },
+                                 {"TransposedConv2D", "[height, width, channels]", "Reshape"});
+  expect_throws<InvalidArgument>(
       [] {
         built(TransposedConv2D(2, 3), {5, 5, 0});
       },
       {"TransposedConv2D", "channel"});
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [] {
         built(TransposedConv2D(2, 3, Activation::none, {.strides = {Index{1} << 40, 1}}),
               {5, 5, 1});

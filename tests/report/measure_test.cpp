@@ -185,8 +185,8 @@ TEST_F(MeasuredDigits, ClassesHaveTheNamesOfTheTestSet) {
   EXPECT_TRUE(report().class_names.empty());
   data_.test = data_.test.with_class_names(names);
   EXPECT_EQ(report().class_names, names);
-  expect_throws_naming<InvalidArgument>([&] { data_.test.with_class_names({"a"}); },
-                                        {"a name for each of the 10 classes, found 1"});
+  expect_throws<InvalidArgument>([&] { data_.test.with_class_names({"a"}); },
+                                 {"a name for each of the 10 classes, found 1"});
 }
 
 TEST_F(MeasuredDigits, ConfusionsAndChangesAreThoseOfThePredictions) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/runtime/models.h>
 
 #include <functional>
@@ -28,13 +29,7 @@ TEST_P(Validate, NamesTheFault) {
   IntegerModel model = good();
   ASSERT_NO_THROW(model.validate());
   GetParam().make(model);
-  try {
-    model.validate();
-    FAIL() << "no error, expected: " << GetParam().message;
-  } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find(GetParam().message), std::string::npos)
-        << error.what();
-  }
+  expect_throws<FormatError>([&] { model.validate(); }, {GetParam().message});
 }
 
 const float kInfinity = std::numeric_limits<float>::infinity();

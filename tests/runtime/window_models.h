@@ -1,6 +1,5 @@
 #pragma once
 
-#include <octet/core/error.h>
 #include <octet/tests/runtime/conv_models.h>
 
 #include <array>
@@ -273,21 +272,6 @@ inline FusedActivation activation_of(const nlohmann::json& attributes) {
 
 inline std::vector<std::int8_t> input_of(const nlohmann::json& vector) {
   return vector.at("inputs")[0].at("data").get<std::vector<std::int8_t>>();
-}
-
-/// The operator of a model of one refuses `change` by its name, saying `part`.
-template <class Change>
-void expect_operator_refuses(IntegerModel model, Change&& change, const std::string& part) {
-  ASSERT_NO_THROW(model.validate());
-  change(model);
-  const std::string who = "operator 0 (" + std::string(to_string(model.operators[0].code)) + "): ";
-  try {
-    model.validate();
-    FAIL() << "nothing thrown, expected: " << part;
-  } catch (const FormatError& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with(who)) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
 }
 
 }  // namespace octet::test

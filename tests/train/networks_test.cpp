@@ -1,10 +1,10 @@
 // The networks of examples/networks.
 
 #include <fmt/core.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/runtime/operator_cost.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/train/layer_differences.h>
 
 #include <cmath>
@@ -72,13 +72,8 @@ TEST(Networks, TakeImagesOfAnySizeWithAndWithoutAnAxisOfChannels) {
 
 TEST(Networks, AnUnknownNameListsAll) {
   EXPECT_EQ(networks::classifier("lenet5").name, "lenet5");
-  try {
-    networks::classifier("lenet");
-    ADD_FAILURE() << "no error";
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr("expected one of lenet5, "),
-                                               ::testing::HasSubstr("found \"lenet\"")));
-  }
+  expect_throws<InvalidArgument>([&] { networks::classifier("lenet"); },
+                                 {"expected one of lenet5, ", "found \"lenet\""});
 }
 
 std::int64_t multiply_adds_of(Model model) {

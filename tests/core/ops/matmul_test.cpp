@@ -1,5 +1,6 @@
 #include <octet/core/ops/matmul.h>
 #include <octet/tests/core/ops/op_testing.h>
+#include <octet/tests/core/thrown.h>
 
 #include <cmath>
 
@@ -133,7 +134,7 @@ TEST(Matmul, ErrorsNameShapesAndTheLikelyMistake) {
         matmul(Tensor::ones({5, 2}), Tensor::ones({3, 5}), kNo, kYes);
       },
       "[5, 2] x [3, 5]^T");
-  EXPECT_EQ(error_of([] {
+  EXPECT_EQ(message_of<InvalidArgument>([] {
               matmul(Tensor::ones({2, 3}), Tensor::ones({4, 5}));
             }),
             "matmul: inner dimensions differ: [2, 3] x [4, 5]");

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <random>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/tests/core/special_values.h>
+#include <octet/tests/core/thrown.h>
 
 namespace octet::test {
 
@@ -44,20 +44,6 @@ class PortableRandom {
  private:
   std::mt19937 engine_;
 };
-
-/// The text of the exception E that `function` must throw; every part must be in it.
-template <typename E>
-void expect_throws(const std::function<void()>& function, const std::vector<std::string>& parts) {
-  try {
-    function();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const E& error) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
-          << "\"" << error.what() << "\" does not name \"" << part << "\"";
-    }
-  }
-}
 
 /// Compares bit by bit, except that all NaN are equal.
 inline bool same_bits(float a, float b) {

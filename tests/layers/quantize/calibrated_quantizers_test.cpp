@@ -255,8 +255,8 @@ TEST(CalibratedQuantizers, RefuseWhatIsNotFiniteAndLeaveNoTrace) {
       const auto before = everything_in(*quantizer);
       for (const float x : {kNan, kInf}) {
         const Tensor broken = vector_of({1, x, 2});
-        expect_throws_naming<NumericError>([&] { quantizer->calibrate(broken); }, {"layer/tensor"});
-        expect_throws_naming<NumericError>([&] { quantizer->observe(broken); }, {"layer/tensor"});
+        expect_throws<NumericError>([&] { quantizer->calibrate(broken); }, {"layer/tensor"});
+        expect_throws<NumericError>([&] { quantizer->observe(broken); }, {"layer/tensor"});
       }
       EXPECT_EQ(everything_in(*quantizer), before);
       quantizer->freeze(true);
@@ -269,19 +269,19 @@ TEST(CalibratedQuantizers, RefuseWhatIsNotFiniteAndLeaveNoTrace) {
 
 TEST(CalibratedQuantizers, RefuseByNameWhatTheyCannotDo) {
   for (const MakeQuantizer& make : of_activations()) {
-    expect_throws_naming<InvalidArgument>(
+    expect_throws<InvalidArgument>(
         [&] {
           built_for(make, {3, 4}, {.axis = 1});
         },
         {"layer/tensor", "axis 1", "MseQuantizer"});
   }
-  expect_throws_naming<InvalidArgument>([] { HistogramEntropyQuantizer({.num_bits = 4}); },
-                                        {"HistogramEntropyQuantizer", "8 bits", "found 4"});
+  expect_throws<InvalidArgument>([] { HistogramEntropyQuantizer({.num_bits = 4}); },
+                                 {"HistogramEntropyQuantizer", "8 bits", "found 4"});
   for (const double percentile : {0.0, 101.0}) {
-    expect_throws_naming<InvalidArgument>([&] { PercentileQuantizer({}, percentile); },
-                                          {"PercentileQuantizer", "percentile"});
-    expect_throws_naming<InvalidArgument>([&] { HistogramPercentileQuantizer({}, percentile); },
-                                          {"HistogramPercentileQuantizer", "percentile"});
+    expect_throws<InvalidArgument>([&] { PercentileQuantizer({}, percentile); },
+                                   {"PercentileQuantizer", "percentile"});
+    expect_throws<InvalidArgument>([&] { HistogramPercentileQuantizer({}, percentile); },
+                                   {"HistogramPercentileQuantizer", "percentile"});
   }
 }
 
@@ -290,7 +290,7 @@ TEST(CalibratedQuantizers, RefuseADamagedHistogram) {
     const auto quantizer = built_for(make, {3}, {});
     quantizer->calibrate(vector_of({-1, 2, 3}));
     tensor_named(quantizer->counters(), "t_histogram").data()[7] = 0.5F;
-    expect_throws_naming<NumericError>(
+    expect_throws<NumericError>(
         [&] {
           quantizer->calibrate(vector_of({1, 2, 3}));
         },

@@ -85,15 +85,15 @@ TEST(Calibration, IsWhatTheOptionsAskFor) {
 
 TEST(Calibration, RefusesByNameWhatTensorsCannotHave) {
   for (const Calibration calibration : {Calibration::moving_average, Calibration::entropy}) {
-    expect_throws_naming<InvalidArgument>(
+    expect_throws<InvalidArgument>(
         [&] { default_8bit({.weight_calibration = calibration}); },
         {"default_8bit", "weights", std::string(to_string(calibration))});
   }
   for (const double percentile : {0.0, -1.0, 100.1}) {
-    expect_throws_naming<InvalidArgument>([&] { default_8bit({.percentile = percentile}); },
-                                          {"default_8bit", "percentile"});
+    expect_throws<InvalidArgument>([&] { default_8bit({.percentile = percentile}); },
+                                   {"default_8bit", "percentile"});
   }
-  expect_throws_naming<FormatError>([] { parse_calibration("magic"); }, {"magic", "entropy"});
+  expect_throws<FormatError>([] { parse_calibration("magic"); }, {"magic", "entropy"});
 }
 
 TEST(Calibration, IsAnEntryOfFilesOnlyWhereItIsNotTheUsual) {

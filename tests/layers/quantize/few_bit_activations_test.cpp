@@ -140,10 +140,10 @@ TEST(FewBitActivations, AreThoseBehindAClampAtZero) {
 
 TEST(FewBitActivations, OtherBitsAreRefused) {
   for (const int bits : {-1, 0, 1, 9, 15, 17}) {
-    expect_throws_naming<InvalidArgument>([&] { default_8bit({.activation_bits = bits}); },
-                                          {"2 to 8 activation bits", std::to_string(bits)});
+    expect_throws<InvalidArgument>([&] { default_8bit({.activation_bits = bits}); },
+                                   {"2 to 8 activation bits", std::to_string(bits)});
   }
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [] { default_8bit({.activation_bits = 4, .activation_calibration = Calibration::entropy}); },
       {"entropy", "4", "mse"});
 }
@@ -169,8 +169,7 @@ TEST(FewBitActivations, WithoutAClampAreRefusedByName) {
     net.build(1);
     Model model = quantize_apply(net);
     const Tensor x = Tensor::uniform({5, 3}, Random(1), -1.0F, 1.0F);
-    expect_throws_naming<InvalidArgument>([&] { calibrate(model, x); },
-                                          {"linear", "112 to 127", "ReLU"});
+    expect_throws<InvalidArgument>([&] { calibrate(model, x); }, {"linear", "112 to 127", "ReLU"});
   }
 }
 
@@ -182,8 +181,8 @@ TEST(FewBitActivations, AreKeptInFiles) {
   }
   for (const int bits : {1, 9}) {
     Description description = describe_options({.activation_bits = 4});
-    expect_throws_naming<FormatError>(
-        [&] { options_from(description.set("activation_bits", bits)); }, {"activation bits"});
+    expect_throws<FormatError>([&] { options_from(description.set("activation_bits", bits)); },
+                               {"activation bits"});
   }
   const QuantSpec top{.num_bits = 3, .top_of_int8 = true};
   const MovingAverageQuantizer quantizer(top);

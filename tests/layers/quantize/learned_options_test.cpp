@@ -39,8 +39,8 @@ TEST(LearnedOptions, ChooseTheQuantizers) {
     EXPECT_EQ(result(Scales::pact, layer)->type(), from_zero ? "Pact" : "MovingAverage");
   }
   for (const Scales scales : {Scales::lsq_plus, Scales::pact}) {
-    expect_throws_naming<InvalidArgument>([&] { default_8bit({.weight_scales = scales}); },
-                                          {std::string(to_string(scales)), "activation_scales"});
+    expect_throws<InvalidArgument>([&] { default_8bit({.weight_scales = scales}); },
+                                   {std::string(to_string(scales)), "activation_scales"});
   }
 }
 
@@ -77,8 +77,8 @@ TEST(LearnedOptions, AreKeptInFilesAndLeftOutWhereTheyAreNotAsked) {
   EXPECT_EQ(read.activation_scales, Scales::pact);
   EXPECT_TRUE(read.count_oscillations);
   EXPECT_EQ(read.freeze_oscillations_above, 0.1F);
-  expect_throws_naming<FormatError>(
-      [&] { options_from(description.set("weight_scales", "magic")); }, {"magic", "lsq_plus"});
+  expect_throws<FormatError>([&] { options_from(description.set("weight_scales", "magic")); },
+                             {"magic", "lsq_plus"});
 }
 
 TEST(LearnedOptions, AreRefusedForWhatSharesAGrid) {
@@ -88,9 +88,8 @@ TEST(LearnedOptions, AreRefusedForWhatSharesAGrid) {
   const Value b = net.add(Dense(3, Activation::relu, "b"), x);
   net.output(net.add(Concatenate(), {a, b}));
   net.build(1);
-  expect_throws_naming<InvalidArgument>(
-      [&] { quantize_model(net, {.activation_scales = Scales::lsq}); },
-      {"quant_a", "learned", "Lsq"});
+  expect_throws<InvalidArgument>([&] { quantize_model(net, {.activation_scales = Scales::lsq}); },
+                                 {"quant_a", "learned", "Lsq"});
 }
 
 }  // namespace

@@ -256,7 +256,7 @@ TEST(LearnedQuantizers, StartAtWhatIsObservedUntilAnOptimizerMovesThem) {
   LsqQuantizer lsq(std::make_unique<LastValueQuantizer>(kSigned4));
   lsq.build("layer/tensor", "t_", {2}, Quantizer::ZeroPoint::hidden);
   EXPECT_FALSE(lsq.has_range());
-  expect_throws_naming<InvalidArgument>([&] { lsq.params(); }, {"layer/tensor", "no range"});
+  expect_throws<InvalidArgument>([&] { lsq.params(); }, {"layer/tensor", "no range"});
   for (const float largest : {1.4F, 0.7F}) {
     lsq.observe(Tensor::from({2}, {largest, -0.1F}));
     EXPECT_FLOAT_EQ(lsq.params().scale(), largest / 7.0F);
@@ -311,32 +311,32 @@ TEST(LearnedQuantizers, RefuseNumbersThatAreNotFinite) {
   for (const float driven : {kNan, std::numeric_limits<float>::infinity(), 3e38F}) {
     const auto lsq = started<LsqQuantizer>(kSigned4, {4});
     parameter(*lsq, "t_step").data()[0] = driven;
-    expect_throws_naming<NumericError>([&] { lsq->params(); }, {"layer/tensor", "learning rate"});
+    expect_throws<NumericError>([&] { lsq->params(); }, {"layer/tensor", "learning rate"});
     EXPECT_THROW(lsq->observe(Tensor::ones({4})), NumericError);
     EXPECT_THROW(lsq->fake_quant(Tensor::ones({4})), NumericError);
   }
   const auto plus = started<LsqPlusQuantizer>(kFromZero4, {4});
   parameter(*plus, "t_offset").data()[0] = kNan;
-  expect_throws_naming<NumericError>([&] { plus->params(); }, {"layer/tensor", "t_offset"});
+  expect_throws<NumericError>([&] { plus->params(); }, {"layer/tensor", "t_offset"});
   const auto lsq = started<LsqQuantizer>(kSigned4, {4});
   parameter(*lsq, "t_step").data()[0] = 0.5F;
-  expect_throws_naming<NumericError>([&] { lsq->observe(Tensor::full({4}, kNan)); },
-                                     {"layer/tensor", "NaN"});
+  expect_throws<NumericError>([&] { lsq->observe(Tensor::full({4}, kNan)); },
+                              {"layer/tensor", "NaN"});
 }
 
 TEST(LearnedQuantizers, RefuseAStartThatTheyCannotTake) {
   EXPECT_THROW(LsqQuantizer(nullptr), InvalidArgument);
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [] {
         LsqQuantizer(
             std::make_unique<LsqQuantizer>(std::make_unique<LastValueQuantizer>(kSigned4)));
       },
       {"observed range", "Lsq"});
   const QuantSpec per_channel{.axis = 0};
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { PactQuantizer(std::make_unique<LastValueQuantizer>(per_channel)); },
       {"Pact", "per channel", "LsqQuantizer"});
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { LsqPlusQuantizer(std::make_unique<LastValueQuantizer>(kSigned4)); },
       {"LsqPlus", "symmetric"});
 }

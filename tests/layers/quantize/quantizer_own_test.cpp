@@ -149,8 +149,8 @@ TEST(OwnQuantizer, WhatItRefusesInAFileIsTheFilesFault) {
   register_percentile();
   Description description = describe(ready(*percentile(0.25)).get());
   description.set("cut", 0.75);
-  expect_throws_naming<FormatError>([&] { make_quantizer(description); },
-                                    {"\"OwnTest.Percentile\"", "[0, 0.5)"});
+  expect_throws<FormatError>([&] { make_quantizer(description); },
+                             {"\"OwnTest.Percentile\"", "[0, 0.5)"});
 }
 
 }  // namespace

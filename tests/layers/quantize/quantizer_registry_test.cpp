@@ -79,10 +79,10 @@ TEST(QuantizerRegistry, RefusesALearnedQuantizerWithoutASoundStart) {
   const json whole = json::parse(describe(&lsq).to_json());
   json without = whole;
   without["start"] = json::object();
-  expect_throws_naming<FormatError>([&] { make_quantizer(parsed(without)); }, {"found null"});
+  expect_throws<FormatError>([&] { make_quantizer(parsed(without)); }, {"found null"});
   json nested = whole;
   nested["start"] = whole;
-  expect_throws_naming<FormatError>([&] { make_quantizer(parsed(nested)); }, {"observed range"});
+  expect_throws<FormatError>([&] { make_quantizer(parsed(nested)); }, {"observed range"});
 }
 
 TEST(QuantizerRegistry, RefusesABrokenDescription) {
@@ -96,7 +96,7 @@ TEST(QuantizerRegistry, RefusesABrokenDescription) {
   const json whole_entropy = json::parse(describe(&entropy).to_json());
   const auto refused = [](json whole, const char* key, const json& value, const std::string& part) {
     whole[key] = value;
-    expect_throws_naming<FormatError>([&] { make_quantizer(parsed(whole)); }, {part});
+    expect_throws<FormatError>([&] { make_quantizer(parsed(whole)); }, {part});
   };
   refused(whole_average, "type", "Magic", "\"Magic\"");
   refused(whole_average, "type", 7, "type");
@@ -120,7 +120,7 @@ TEST(QuantizerRegistry, RefusesABrokenDescription) {
       if (key == "type") continue;
       json without = whole;
       without.erase(key);
-      expect_throws_naming<FormatError>([&] { make_quantizer(parsed(without)); }, {key});
+      expect_throws<FormatError>([&] { make_quantizer(parsed(without)); }, {key});
     }
   }
 }
@@ -137,9 +137,9 @@ class Named : public LastValueObserver {
 TEST(QuantizerRegistry, RefusesAClassThatIsNotRegistered) {
   const Quantizer hidden{QuantSpec{}, std::make_unique<Hidden>()};
   const Quantizer named{QuantSpec{}, std::make_unique<Named>()};
-  expect_throws_naming<InvalidArgument>([&] { describe(&hidden); }, {"Hidden", "LastValue"});
-  expect_throws_naming<InvalidArgument>([&] { describe(&named); },
-                                        {"register_observer<", "Named>(\"RegistryTest.Named\""});
+  expect_throws<InvalidArgument>([&] { describe(&hidden); }, {"Hidden", "LastValue"});
+  expect_throws<InvalidArgument>([&] { describe(&named); },
+                                 {"register_observer<", "Named>(\"RegistryTest.Named\""});
   register_observer<Named>("RegistryTest.Named",
                            [](const Description&) { return std::make_unique<Named>(); });
   EXPECT_EQ(make_quantizer(describe(&named))->type(), "RegistryTest.Named");
@@ -147,7 +147,7 @@ TEST(QuantizerRegistry, RefusesAClassThatIsNotRegistered) {
                    "LastValue", [](const Description&) { return std::make_unique<Hidden>(); }),
                InvalidArgument);
   // A file tells an observer from a scale rule by its name.
-  expect_throws_naming<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [] {
         register_observer<Hidden>("Lsq",
                                   [](const Description&) { return std::make_unique<Hidden>(); });

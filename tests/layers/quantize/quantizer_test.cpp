@@ -57,7 +57,7 @@ TEST(Quantizer, RefusesNanAndInfinityAndStaysAsItWas) {
     quantizer->observe(vector_of({-1.0F, 2.0F}));
     const auto before = everything_in(*quantizer);
     for (const float bad : {kNan, kInf, -kInf}) {
-      expect_throws_naming<NumericError>(
+      expect_throws<NumericError>(
           [&] {
             quantizer->observe(vector_of({1.0F, bad, 2.0F}));
           },
@@ -120,7 +120,7 @@ TEST(Quantizer, SaysThatItHasNoRangeYet) {
   for (const auto& body : std::vector<std::function<void()>>{
            [&] { quantizer->params(); }, [&] { quantizer->fake_quant(vector_of({1.0F})); },
            [&] { quantizer->quantize_dequantize(vector_of({1.0F})); }}) {
-    expect_throws_naming<InvalidArgument>(body, {"layer/tensor", "no range", "calibrate"});
+    expect_throws<InvalidArgument>(body, {"layer/tensor", "no range", "calibrate"});
   }
   quantizer->observe(vector_of({1.0F}));
   EXPECT_TRUE(quantizer->has_range());
@@ -131,8 +131,8 @@ TEST(Quantizer, NeedsToBeBuilt) {
   EXPECT_FALSE(quantizer.built());
   EXPECT_FALSE(quantizer.has_range());
   EXPECT_THROW(quantizer.observe(vector_of({1.0F})), InvalidArgument);
-  expect_throws_naming<InvalidArgument>([&] { quantizer.params(); },
-                                        {"LastValue quantizer", "found one that was not built"});
+  expect_throws<InvalidArgument>([&] { quantizer.params(); },
+                                 {"LastValue quantizer", "found one that was not built"});
   EXPECT_THROW(FixedQuantizer(-1.0F, 1.0F).fake_quant(vector_of({1.0F})), InvalidArgument);
 }
 

@@ -149,7 +149,7 @@ TEST_F(QuantizerTie, ACommonRangeBeyondFloat32IsRefusedAndLeavesNoTrace) {
   tie({a_.get(), b_.get()});
   a_->observe(vector_of({-huge, 1.0F}));
   const auto before = everything_in(*b_);
-  expect_throws_naming<NumericError>([&] { b_->observe(vector_of({-1.0F, huge})); }, {"layer/b"});
+  expect_throws<NumericError>([&] { b_->observe(vector_of({-1.0F, huge})); }, {"layer/b"});
   EXPECT_EQ(everything_in(*b_), before);
   c_->observe(vector_of({-1.0F, huge}));
   EXPECT_THROW(tie({a_.get(), c_.get()}), NumericError);
@@ -158,7 +158,7 @@ TEST_F(QuantizerTie, ACommonRangeBeyondFloat32IsRefusedAndLeavesNoTrace) {
 
 TEST_F(QuantizerTie, RefusesWhatCannotShareAGrid) {
   const auto refused = [&](Quantizer* other, const std::vector<std::string>& parts) {
-    expect_throws_naming<InvalidArgument>([&] { tie({a_.get(), b_.get(), other}); }, parts);
+    expect_throws<InvalidArgument>([&] { tie({a_.get(), b_.get(), other}); }, parts);
     EXPECT_FALSE(a_->tied());
     EXPECT_FALSE(b_->tied());
   };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <octet/tests/core/thrown.h>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -78,25 +79,6 @@ inline Bytes counting(std::size_t count) {
   Bytes bytes(count);
   for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(i % 251);
   return bytes;
-}
-
-/// Runs `body`, which must throw an E, and returns its message.
-template <class E, class Body>
-std::string message_of(Body&& body) {
-  try {
-    body();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another exception: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
-inline void expect_mentions(const std::string& message, std::string_view part) {
-  EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
 }
 
 }  // namespace octet::test

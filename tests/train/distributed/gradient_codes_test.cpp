@@ -1,9 +1,10 @@
 // Gradients as codes of 8 bits, and what becomes of what the codes leave out.
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/random.h>
 #include <octet/tests/core/keep_threads.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/train/distributed/gradient_codes.h>
 #include <octet/train/distributed/gradient_format.h>
 
@@ -152,12 +153,8 @@ TEST(GradientFormat, IsKnownByItsName) {
   for (const auto format : {GradientFormat::float32, GradientFormat::int8}) {
     EXPECT_EQ(parse_gradient_format(to_string(format)), format);
   }
-  try {
-    static_cast<void>(parse_gradient_format("int4"));
-    ADD_FAILURE();
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("expected float32 or int8, found 'int4'"));
-  }
+  expect_throws<InvalidArgument>([&] { static_cast<void>(parse_gradient_format("int4")); },
+                                 {"expected float32 or int8, found 'int4'"});
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Shards: how things are cut, and the tree along which their sums are added.
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <octet/core/random.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/train/distributed/shard_exchange.h>
 
@@ -11,7 +12,6 @@ namespace octet::test::shard_tree_test {
 namespace {
 
 using detail::ShardTree;
-using testing::HasSubstr;
 
 TEST(Parts, CoverAllInOrderAndDifferByOneAtMost) {
   for (std::size_t count = 0; count < 40; ++count) {
@@ -247,12 +247,8 @@ TEST(ShardTree, TheOrderOfAddingShows) {
 
 TEST(ShardTree, RefusesMoreRanksThanShards) {
   ThreadGroups::run(3, [](ProcessGroup& group) {
-    try {
-      const ShardTree tree(2, group);
-      ADD_FAILURE();
-    } catch (const InvalidArgument& error) {
-      EXPECT_THAT(error.what(), HasSubstr("found 2 for 3 ranks"));
-    }
+    expect_throws<InvalidArgument>([&] { const ShardTree tree(2, group); },
+                                   {"found 2 for 3 ranks"});
   });
 }
 

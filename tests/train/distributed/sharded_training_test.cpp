@@ -8,6 +8,7 @@
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/reshape.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/distributed/distributed.h>
@@ -247,12 +248,8 @@ TEST(ShardedTraining, AnotherNumberOfShardsIsRefusedByName) {
   for (const std::size_t shards : {1U, 4U}) {
     Sequential other = dense_net();
     Trainer resumed(other, Adam(), options(one, shards));
-    try {
-      resumed.load_checkpoint(scratch.path() / "c");
-      ADD_FAILURE();
-    } catch (const FormatError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(fmt::format("expected shards {}, found 2", shards)));
-    }
+    expect_throws<FormatError>([&] { resumed.load_checkpoint(scratch.path() / "c"); },
+                               {fmt::format("expected shards {}, found 2", shards)});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/layers/reshape.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
@@ -92,17 +93,6 @@ class TrainingRuns : public ::testing::Test {
  private:
   ScratchDirectory scratch_;
 };
-
-/// Expects that `call` throws an E whose message holds every part.
-template <class E, class F>
-void expect_error(F call, const std::vector<std::string>& parts) {
-  try {
-    call();
-    ADD_FAILURE() << "no error, expected " << parts.front();
-  } catch (const E& error) {
-    for (const std::string& part : parts) expect_mentions(error.what(), part);
-  }
-}
 
 TEST_F(TrainingRuns, StoppedAfterAnyStepAndResumedEndsInTheSameBytes) {
   const auto whole = program(options("whole"));
@@ -193,15 +183,15 @@ TEST_F(TrainingRuns, OtherOptionsDataOrPhasesAreRefusedByName) {
   };
   TrainingRunOptions changed = options("out", true);
   changed.options["hidden"] = "13";
-  expect_error<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { resume(changed, digits()); },
       {"resume: the checkpoint was made with hidden 12, now it is 13", "start anew"});
   changed = options("out", true);
   changed.options["depth"] = "2";
-  expect_error<InvalidArgument>([&] { resume(changed, digits()); },
-                                {"made with depth unknown, now it is 2"});
+  expect_throws<InvalidArgument>([&] { resume(changed, digits()); },
+                                 {"made with depth unknown, now it is 2"});
   const DataSplit fewer{digits().train.head(299), digits().test};
-  expect_error<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { resume(options("out", true), fewer); },
       {"made with data ", "(300 + 100 images of [28, 28])", "(299 + 100 images"});
   // Data of equal name and shape that differ in one pixel of the training set or one label of the
@@ -217,7 +207,7 @@ TEST_F(TrainingRuns, OtherOptionsDataOrPhasesAreRefusedByName) {
       labels[7] = (labels[7] + 1) % part.classes();
     }
     part = Dataset::from_bytes(part.name(), part.example_shape(), pixels, labels, part.classes());
-    expect_error<InvalidArgument>(
+    expect_throws<InvalidArgument>(
         [&] { resume(options("out", true), other); },
         {"resume: the data set is no longer the one that the checkpoint was made with",
          "(300 + 100 images of [28, 28]) has the same name and shape, but other contents"});
@@ -225,17 +215,17 @@ TEST_F(TrainingRuns, OtherOptionsDataOrPhasesAreRefusedByName) {
   changed = options("out", true);
   changed.phases = {"float", "int8"};
   changed.names.resume = "--resume";
-  expect_error<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { resume(changed, digits()); },
       {"--resume: ", "made with phases float, qat, now it is float, int8"});
   // Fewer phases would lose what the first came to, and fewer options make another network.
   changed.phases = {"qat"};
-  expect_error<InvalidArgument>([&] { resume(changed, digits()); },
-                                {"made with phases float, qat, now it is qat"});
+  expect_throws<InvalidArgument>([&] { resume(changed, digits()); },
+                                 {"made with phases float, qat, now it is qat"});
   changed = options("out", true);
   changed.options.erase("hidden");
-  expect_error<InvalidArgument>([&] { resume(changed, digits()); },
-                                {"made with hidden 12, now it is not given"});
+  expect_throws<InvalidArgument>([&] { resume(changed, digits()); },
+                                 {"made with hidden 12, now it is not given"});
   // Nothing was harmed by any of these.
   EXPECT_TRUE(program(options("out", true)));
 }
@@ -243,25 +233,25 @@ TEST_F(TrainingRuns, OtherOptionsDataOrPhasesAreRefusedByName) {
 TEST_F(TrainingRuns, WrongAndLockedFoldersAreRefusedByName) {
   TrainingRunOptions wrong = options("nothing", true);
   wrong.names = {"--out", "--checkpoints", "--resume"};
-  expect_error<InvalidArgument>(
+  expect_throws<InvalidArgument>(
       [&] { TrainingRun run(wrong); },
       {"--resume: there is no checkpoint '", "nothing/checkpoints/last.ckpt",
        "give the --out or --checkpoints", "start anew without --resume"});
   EXPECT_FALSE(fs::exists(path("nothing")));
   write_file_atomic(path("file"), std::string_view("in the way"));
-  expect_error<IoError>(
+  expect_throws<IoError>(
       [&] { TrainingRun(options("file")).begin(digits()); },
       {"folder: cannot write to the folder '", "a file of that name is in the way"});
   EXPECT_EQ(text_of(path("file")), "in the way");
   {
     TrainingRun first(options("out"));
     first.begin(digits());
-    expect_error<IoError>([&] { TrainingRun(options("out")).begin(digits()); },
-                          {"folder: another run is writing to '", "/out'"});
+    expect_throws<IoError>([&] { TrainingRun(options("out")).begin(digits()); },
+                           {"folder: another run is writing to '", "/out'"});
     TrainingRunOptions beside = options("beside");
     beside.checkpoint_folder = path("out/checkpoints");
-    expect_error<IoError>([&] { TrainingRun(beside).begin(digits()); },
-                          {"checkpoint_folder: another run is writing to"});
+    expect_throws<IoError>([&] { TrainingRun(beside).begin(digits()); },
+                           {"checkpoint_folder: another run is writing to"});
   }
   // What was made for runs that trained nothing is gone.
   EXPECT_FALSE(fs::exists(path("out")));
@@ -325,15 +315,15 @@ TEST_F(TrainingRuns, ADamagedCheckpointIsNamed) {
     TrainingRun run(options("out", true));
     run.begin(digits());
   };
-  expect_error<FormatError>([&] { resume_with("float_accuracy", "much"); },
-                            {"last.ckpt' does not say what the training in float came to",
-                             "float_accuracy: expected a number, found \"much\""});
-  expect_error<FormatError>([&] { resume_with("float_accuracy", "nan"); }, {"found \"nan\""});
-  expect_error<FormatError>([&] { resume_with("float_history", nullptr); },
-                            {"there is no float_history"});
-  expect_error<FormatError>([&] { resume_with("float_history", "{"); }, {"history: expected"});
-  expect_error<InvalidArgument>([&] { resume_with("phase", nullptr); },
-                                {"made with phase unknown, now it is one of float, qat"});
+  expect_throws<FormatError>([&] { resume_with("float_accuracy", "much"); },
+                             {"last.ckpt' does not say what the training in float came to",
+                              "float_accuracy: expected a number, found \"much\""});
+  expect_throws<FormatError>([&] { resume_with("float_accuracy", "nan"); }, {"found \"nan\""});
+  expect_throws<FormatError>([&] { resume_with("float_history", nullptr); },
+                             {"there is no float_history"});
+  expect_throws<FormatError>([&] { resume_with("float_history", "{"); }, {"history: expected"});
+  expect_throws<InvalidArgument>([&] { resume_with("phase", nullptr); },
+                                 {"made with phase unknown, now it is one of float, qat"});
 }
 
 TEST_F(TrainingRuns, PhasesHaveAnOrder) {
@@ -341,30 +331,30 @@ TEST_F(TrainingRuns, PhasesHaveAnOrder) {
   Sequential model = small_mlp(0, 784, 8, 10);
   Trainer trainer(model, Adam());
   const auto fit = [&](const char* phase) { return run.fit(phase, trainer, 0); };
-  expect_error<InvalidArgument>([&] { fit("float"); }, {"expected begin() with the data first"});
-  expect_error<InvalidArgument>([&] { static_cast<void>(run.needs("float")); }, {"begin()"});
+  expect_throws<InvalidArgument>([&] { fit("float"); }, {"expected begin() with the data first"});
+  expect_throws<InvalidArgument>([&] { static_cast<void>(run.needs("float")); }, {"begin()"});
   run.begin(digits());
-  expect_error<InvalidArgument>([&] { run.begin(digits()); }, {"begin() was called before"});
-  expect_error<InvalidArgument>([&] { fit("int8"); },
-                                {"expected one of the phases float, qat, found \"int8\""});
-  expect_error<InvalidArgument>([&] { fit("qat"); },
-                                {"phase \"qat\" comes after \"float\", which is not finished"});
-  expect_error<InvalidArgument>([&] { run.keep("score", 1.0); }, {"before any phase"});
+  expect_throws<InvalidArgument>([&] { run.begin(digits()); }, {"begin() was called before"});
+  expect_throws<InvalidArgument>([&] { fit("int8"); },
+                                 {"expected one of the phases float, qat, found \"int8\""});
+  expect_throws<InvalidArgument>([&] { fit("qat"); },
+                                 {"phase \"qat\" comes after \"float\", which is not finished"});
+  expect_throws<InvalidArgument>([&] { run.keep("score", 1.0); }, {"before any phase"});
   EXPECT_TRUE(fit("float"));
-  expect_error<InvalidArgument>([&] { fit("float"); }, {"phase \"float\" is finished"});
-  expect_error<InvalidArgument>([&] { run.keep("score", std::nan("")); }, {"a finite number"});
-  expect_error<InvalidArgument>([&] { run.keep("history", 1.0); }, {"float_history", "taken"});
-  expect_error<InvalidArgument>([&] { run.kept("float", "score"); },
-                                {"phase \"float\" has kept no number \"score\""});
-  expect_error<InvalidArgument>([&] { run.finish(path("file")); },
-                                {"phase \"qat\" is still to be trained"});
+  expect_throws<InvalidArgument>([&] { fit("float"); }, {"phase \"float\" is finished"});
+  expect_throws<InvalidArgument>([&] { run.keep("score", std::nan("")); }, {"a finite number"});
+  expect_throws<InvalidArgument>([&] { run.keep("history", 1.0); }, {"float_history", "taken"});
+  expect_throws<InvalidArgument>([&] { run.kept("float", "score"); },
+                                 {"phase \"float\" has kept no number \"score\""});
+  expect_throws<InvalidArgument>([&] { run.finish(path("file")); },
+                                 {"phase \"qat\" is still to be trained"});
   EXPECT_TRUE(fit("qat"));
   write_file_atomic(path("file"), std::string_view("a model"));
-  expect_error<InvalidArgument>([&] { run.finish(path("file"), "{"); }, {"metrics are no JSON"});
-  expect_error<InvalidArgument>([&] { run.finish(path("file"), "[1]"); },
-                                {"expected a JSON object as metrics, found [1]"});
-  expect_error<InvalidArgument>([&] { run.finish(path("file"), R"({"sha256": 1})"); },
-                                {"metrics hold \"sha256\", which the run itself writes"});
+  expect_throws<InvalidArgument>([&] { run.finish(path("file"), "{"); }, {"metrics are no JSON"});
+  expect_throws<InvalidArgument>([&] { run.finish(path("file"), "[1]"); },
+                                 {"expected a JSON object as metrics, found [1]"});
+  expect_throws<InvalidArgument>([&] { run.finish(path("file"), R"({"sha256": 1})"); },
+                                 {"metrics hold \"sha256\", which the run itself writes"});
   EXPECT_FALSE(fs::exists(path("out/metrics.json")));
 }
 
@@ -374,11 +364,11 @@ TEST_F(TrainingRuns, ARunThatCouldNotBeginTrainsNothing) {
   TrainingRunOptions changed = options("out", true);
   changed.options["hidden"] = "13";
   TrainingRun run(changed);
-  expect_error<InvalidArgument>([&] { run.begin(digits()); }, {"made with hidden 12"});
+  expect_throws<InvalidArgument>([&] { run.begin(digits()); }, {"made with hidden 12"});
   Sequential model = small_mlp(0, 784, 8, 10);
   Trainer trainer(model, Adam());
-  expect_error<InvalidArgument>([&] { static_cast<void>(run.fit("float", trainer, 1)); },
-                                {"expected begin() with the data first"});
+  expect_throws<InvalidArgument>([&] { static_cast<void>(run.fit("float", trainer, 1)); },
+                                 {"expected begin() with the data first"});
   EXPECT_EQ(read_file(path("out/checkpoints/last.ckpt")), stopped);
 }
 
@@ -388,15 +378,15 @@ TEST_F(TrainingRuns, AStoppedRunIsDone) {
   Sequential model = small_mlp(0, 784, 8, 10);
   Trainer trainer(model, Adam(), {.should_stop = [] { return true; }});
   EXPECT_FALSE(run.fit("float", trainer, 1));
-  expect_error<InvalidArgument>([&] { static_cast<void>(run.fit("float", trainer, 1)); },
-                                {"after the run was stopped", "another TrainingRun"});
+  expect_throws<InvalidArgument>([&] { static_cast<void>(run.fit("float", trainer, 1)); },
+                                 {"after the run was stopped", "another TrainingRun"});
 }
 
 TEST_F(TrainingRuns, OptionsThatMakeNoSenseAreRefusedBeforeAnythingIsMade) {
   const auto expect_refused = [&](const std::string& part, auto change) {
     TrainingRunOptions wrong = options("out");
     change(wrong);
-    expect_error<InvalidArgument>([&] { TrainingRun run(wrong); }, {part});
+    expect_throws<InvalidArgument>([&] { TrainingRun run(wrong); }, {part});
     EXPECT_FALSE(fs::exists(path("out")));
   };
   expect_refused("expected a folder, found an empty name", [](auto& o) { o.folder.clear(); });

@@ -1,0 +1,65 @@
+// Operators on floats, by numbers that can be checked by hand. The others are in
+// typed_operator_cases().
+
+#include <gtest/gtest.h>
+#include <octet/runtime/operator_cost.h>
+#include <octet/tests/runtime/matmul_models.h>
+#include <octet/tests/runtime/window_models.h>
+
+namespace octet::test::float_operators_test {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats computed(const IntegerModel& model, const Floats& x) {
+  Interpreter interpreter(model);
+  return run<float, float>(interpreter, x);
+}
+
+TEST(FloatOperators, OfTwoOperandsThatBroadcast) {
+  RawModelBuilder b;
+  b.model.inputs = {b.activation("x", {1, 2, 2}, DType::float32)};
+  const std::int32_t c = b.constant("c", {2}, DType::float32, Floats{0.5F, -2.0F});
+  const std::int32_t y = b.activation("y", {1, 2, 2}, DType::float32);
+  b.op(OpCode::mul, {c, 0}, y, BinaryAttributes{.activation = FusedActivation::relu6});
+  b.model.outputs = {y};
+  EXPECT_EQ(computed(b.model, {3, 4, 40, -1}), (Floats{1.5F, 0, 6, 2}));
+  b.model.operators[0].code = OpCode::sub;
+  EXPECT_EQ(computed(b.model, {3, 4, 40, -1}), (Floats{0, 0, 0, 0}));
+  b.model.operators[0].attributes = BinaryAttributes{};
+  EXPECT_EQ(computed(b.model, {3, 4, 40, -1}), (Floats{-2.5F, -6, -39.5F, -1}));
+  b.model.operators[0] = {.code = OpCode::prelu, .inputs = {0, c}, .outputs = {y}};
+  EXPECT_EQ(computed(b.model, {3, -4, -40, -1}), (Floats{3, 8, -20, 2}));
+}
+
+TEST(FloatOperators, HardSwish) {
+  const IntegerModel model =
+      make_unary(OpCode::hard_swish, {"x", DType::float32, {1, 5}, {}, {}, {}},
+                 {"y", DType::float32, {1, 5}, {}, {}, {}});
+  EXPECT_EQ(computed(model, {-4, -3, -1.5F, 0, 4}), (Floats{0, 0, -0.375F, 0, 4}));
+}
+
+TEST(FloatOperators, PadsAreZeroOrTheirValue) {
+  const auto padded = [](std::optional<float> border) {
+    return computed(
+        pad_model({1, 2}, {{0, 0}, {1, 2}}, QuantParams{{}, {}, 0, 0, 0}, DType::float32, border),
+        {3, -4});
+  };
+  EXPECT_EQ(padded({}), (Floats{0, 3, -4, 0, 0}));
+  EXPECT_EQ(padded(0.3F), (Floats{0.3F, 3, -4, 0.3F, 0.3F}));
+}
+
+TEST(FloatOperators, BatchMatmul) {
+  Matmul m{.first = {2, 1, 2}, .second = {1, 2, 2}};
+  m.dtype = DType::float32;
+  m.attributes = {.adj_x = false, .adj_y = true};
+  Interpreter interpreter(matmul_model(m));
+  std::ranges::copy(Floats{1, 2, 3, 4}, interpreter.input<float>(0).begin());
+  std::ranges::copy(Floats{5, 6, 7, 8}, interpreter.input<float>(1).begin());
+  interpreter.invoke();
+  EXPECT_EQ(copy(std::as_const(interpreter).output<float>()), (Floats{17, 23, 39, 53}));
+  EXPECT_EQ(operator_cost(matmul_model(m), 0).multiply_adds, 2 * 1 * 2 * 2);
+}
+
+}  // namespace
+}  // namespace octet::test::float_operators_test
