@@ -4,7 +4,6 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/layers.h>
-#include <octet/tests/deploy/export_testing.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
