@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/gru.h>

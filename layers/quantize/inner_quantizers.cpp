@@ -4,9 +4,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/program/program.h>
+#include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/result_rule.h>
 #include <octet/layers/quantize/step_rules.h>
 

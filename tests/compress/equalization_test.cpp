@@ -7,6 +7,7 @@
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/pool2d.h>
+#include <octet/layers/slice.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>

@@ -5,6 +5,7 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/step_model.h>
+#include <octet/tests/core/draw.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/layers/quantize/random_sequences.h>
 

@@ -354,10 +354,10 @@ TEST(Sequences, RefuseShapesByName) {
   };
   EXPECT_EQ(message(GRU(3, {.name = "g"}), {Shape{4}}),
             "GRU \"g\": expected sequences [steps, features], and behind them no other input or a "
-            "first state [3], found [4]");
+            "first state [3] or [1, 3], found [4]");
   EXPECT_EQ(message(GRU(3, {.name = "g"}), {Shape{4, 2}, Shape{2}}),
             "GRU \"g\": expected sequences [steps, features], and behind them no other input or a "
-            "first state [3], found [4, 2], [2]");
+            "first state [3] or [1, 3], found [4, 2], [2]");
   EXPECT_EQ(message(SelfAttention(1, 3, {.name = "a"}), {Shape{4}}),
             "SelfAttention \"a\": expected sequences [steps, features], found [4]");
   EXPECT_THROW(GRU(0), InvalidArgument);

@@ -1,6 +1,7 @@
 #include <octet/core/archive.h>
 #include <octet/core/ops/ops.h>
 #include <octet/layers/architecture.h>
+#include <octet/layers/lower.h>
 #include <octet/tests/layers/quantize/integer_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
