@@ -73,7 +73,7 @@ TEST(OperatorRules, ConcatenationRefuses) {
       },
       "fused activation 1 is not supported");
   expect_refused([](auto& m) { m.operators[1].inputs.assign(detail::kMostInputs + 1, 0); },
-                 "expected 2 to 16 inputs");
+                 "expected 1 to 16 inputs");
 }
 
 TEST(OperatorRules, AnUnknownCodeIsAnErrorByNumber) {
