@@ -168,6 +168,7 @@ class StepModelBuilder {
       return add(std::make_unique<InputLayer>(Shape(std::move(shape)), layer.name()), {});
     }
     std::vector<Value> inputs;
+    inputs.reserve(read.size() + 1);
     for (const std::size_t input : read) inputs.push_back(values_[input]);
     if (carries_state(layer)) inputs.push_back(state_of(i));
     return add(make_layer(describe_layer(layer)), inputs);
@@ -179,7 +180,7 @@ class StepModelBuilder {
     const Index units = layer.output_shape().dim(-1);
     const Shape shape = layer.output_shape().rank() == 2 ? Shape{1, units} : Shape{units};
     State state{i, inner_of(layer).name() + "_state", ""};
-    const Value value = add(std::make_unique<InputLayer>(shape, state.input), {});
+    Value value = add(std::make_unique<InputLayer>(shape, state.input), {});
     states_.push_back(state);
     const Quantizer* const quantizer = quantizer_of_state(i);
     if (quantizer == nullptr) return value;
@@ -197,7 +198,7 @@ class StepModelBuilder {
 
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
     Layer& added = *layer;
-    const Value value = step_.add(std::move(layer), inputs);
+    Value value = step_.add(std::move(layer), inputs);
     added.build_all(step_.shapes_read_by(step_.layers().size() - 1), Random());
     return value;
   }
