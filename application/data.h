@@ -13,7 +13,7 @@ namespace octet::application {
 /// for options that need examples of one input with a class label each where there are others.
 DataSplit prepared(DataSplit data, const Options& options);
 
-/// What the examples are, for the user: how many, their shapes and targets, and where those that
+/// Describes the examples to the user: how many, their shapes and targets, and whether those that
 /// are scored on are those that are trained on.
 std::string text_of(const DataSplit& data, const Options& options);
 

@@ -117,22 +117,18 @@ std::vector<bool> sequences_of(const Model& model) {
   return sequences;
 }
 
-/// Copies what a quantizer keeps: its range, that of all tied to it, and a learned scale.
-void copy_range(const Quantizer& from, const Quantizer& to) {
-  const auto copy = [](const std::vector<NamedTensor>& source,
-                       const std::vector<NamedTensor>& target) {
-    for (std::size_t i = 0; i < source.size(); ++i) {
-      std::ranges::copy(std::as_const(source[i].tensor).span(),
-                        Tensor(target[i].tensor).span().begin());
+/// Adds what a quantizer keeps to an archive as that of QuantizeLayer `layer`: the range of all
+/// that it is tied to, and a learned scale.
+void add_range(Archive& archive, const std::string& layer, const Quantizer& quantizer) {
+  const ObservedRange range = quantizer.common_range();
+  for (const auto& kept : {quantizer.state(), quantizer.parameters(), quantizer.counters()}) {
+    for (const auto& [name, tensor] : kept) {
+      const std::string own = name.substr(quantizer.prefix().size());
+      archive.add(fmt::format("{}/{}", layer, own), own == "min"   ? range.min
+                                                    : own == "max" ? range.max
+                                                                   : tensor);
     }
-  };
-  copy(from.state(), to.state());
-  copy(from.parameters(), to.parameters());
-  copy(from.counters(), to.counters());
-  const ObservedRange range = from.common_range();
-  if (!range.min.defined()) return;
-  std::ranges::copy(std::as_const(range.min).span(), Tensor(to.min()).span().begin());
-  std::ranges::copy(std::as_const(range.max).span(), Tensor(to.max()).span().begin());
+  }
 }
 
 /// Makes the model of one step, layer by layer.
@@ -221,11 +217,8 @@ class StepModelBuilder {
 
   void restore(Archive& tensors) {
     for (const State& state : states_) {
-      if (state.quantizer.empty()) continue;
-      const Quantizer& own = *step_.layer(state.quantizer).result_quantizer();
-      copy_range(*quantizer_of_state(state.layer), own);
-      for (const auto& kept : {own.state(), own.parameters(), own.counters()}) {
-        for (const auto& [name, tensor] : kept) tensors.add(state.quantizer + "/" + name, tensor);
+      if (!state.quantizer.empty()) {
+        add_range(tensors, state.quantizer, *quantizer_of_state(state.layer));
       }
     }
     step_.restore(tensors);

@@ -24,10 +24,8 @@ const Program kVerify{"octet verify", {OCTET_TOOL, "verify", "m", "m"}};
 /// Fails unless the program refuses its command line in one line that holds `part`.
 void expect_refused(const Arguments& call, std::string_view part) {
   const ProcessResult result = run_process(call, plain_environment());
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(lines_in(result.err), 1) << result.err;
+  expect_one_error(result, 2, part);
   EXPECT_EQ(result.out, "");
-  expect_mentions(result.err, part);
 }
 
 TEST(CommandLine, NumbersThatAreNoneOrOutOfRangeAreRefusedWithTheRange) {

@@ -29,12 +29,16 @@ inline ProcessResult mnist_qat(const Arguments& arguments) {
 
 inline std::ptrdiff_t lines_in(const std::string& text) { return std::ranges::count(text, '\n'); }
 
-/// Fails with that exit code and one line on stderr that holds `part`.
-inline void expect_failure(const ProcessResult& result, int exit_code, std::string_view part) {
+/// Fails unless a program ended with that exit code and one line on stderr that holds `part`.
+inline void expect_one_error(const ProcessResult& result, int exit_code, std::string_view part) {
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
   EXPECT_EQ(lines_in(result.err), 1) << result.err;
-  expect_mentions(result.err, "mnist_qat: ");
   expect_mentions(result.err, part);
+}
+/// Fails unless mnist_qat did.
+inline void expect_failure(const ProcessResult& result, int exit_code, std::string_view part) {
+  expect_one_error(result, exit_code, part);
+  expect_mentions(result.err, "mnist_qat: ");
 }
 
 /// The four IDX files of a set: noisy images of `shape`, one pattern a class.

@@ -298,10 +298,7 @@ TEST_F(OctetQuantize, TrainsOneOutputForTwoClasses) {
 
 TEST_F(OctetQuantize, SaysWhatIsWrong) {
   const auto failure = [&](const Arguments& arguments, int exit_code, std::string_view part) {
-    const ProcessResult result = quantize("out", arguments);
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_EQ(lines_in(result.err), 1) << result.err;
-    expect_mentions(result.err, part);
+    expect_one_error(quantize("out", arguments), exit_code, part);
     EXPECT_FALSE(std::filesystem::exists(path("out")));
   };
   failure({"--mean", "1,2"}, 2, "--mean: expected one number, or one for each of the 7 channels");

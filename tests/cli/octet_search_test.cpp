@@ -86,10 +86,7 @@ TEST_F(OctetSearch, ShowsATable) {
 
 TEST_F(OctetSearch, SaysWhatIsWrong) {
   const auto failure = [&](const Arguments& arguments, int exit_code, std::string_view part) {
-    const ProcessResult result = search(arguments);
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    EXPECT_EQ(lines_in(result.err), 1) << result.err;
-    expect_mentions(result.err, part);
+    expect_one_error(search(arguments), exit_code, part);
   };
   // 14 rows of 16 bytes and 4 of 4, and 12 bytes a unit.
   failure({"--flash", "455"}, 1, "expected a budget of at least 456 bytes");

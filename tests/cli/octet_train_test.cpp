@@ -67,10 +67,7 @@ TEST_F(OctetTrain, WithoutEpochsInFloatAFileIsQuantizedAsItIs) {
 
 TEST_F(OctetTrain, SaysWhatIsWrong) {
   const auto refused = [&](const Arguments& more, std::string_view part) {
-    const ProcessResult result = train_file("net.onnx", "out", more);
-    EXPECT_EQ(result.exit_code, 2) << result.err;
-    EXPECT_EQ(lines_in(result.err), 1) << result.err;
-    expect_mentions(result.err, part);
+    expect_one_error(train_file("net.onnx", "out", more), 2, part);
     EXPECT_FALSE(std::filesystem::exists(path("out")));
   };
   refused({"--network", "lenet5"}, "--network");

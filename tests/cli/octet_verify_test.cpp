@@ -90,10 +90,8 @@ class OctetVerify : public ::testing::Test {
   void expect_failure(const Arguments& arguments, int exit_code, std::string_view part,
                       const std::map<std::string, std::string>& environment = {}) const {
     const ProcessResult result = verify(arguments, environment);
-    EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
+    expect_one_error(result, exit_code, part);
     EXPECT_EQ(result.out, "");
-    EXPECT_EQ(lines_in(result.err), 1) << result.err;
-    expect_mentions(result.err, part);
   }
 
   void write_text(const std::string& name, const std::string& text) const {

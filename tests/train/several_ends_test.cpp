@@ -9,6 +9,7 @@
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/train/training.h>
+#include <octet/tests/train/two_by_two.h>
 #include <octet/train/data/fingerprint.h>
 
 #include <algorithm>
@@ -19,19 +20,6 @@ namespace octet::test::several_ends_test {
 namespace {
 
 constexpr Index kExamples = 160;
-
-/// Two inputs, x [6] and z [3]; two outputs, a class and a number, of what both have in common.
-Model two_by_two() {
-  Model model("two");
-  const Value x = model.input({6}, "x");
-  const Value z = model.input({3}, "z");
-  const Value both = model.add(Concatenate(), {model.add(Dense(8, Activation::relu), x),
-                                               model.add(Dense(8, Activation::relu), z)});
-  model.output(model.add(Dense(3, Activation::softmax, "kind"), both));
-  model.output(model.add(Dense(1, Activation::none, "size"), both));
-  model.build(1);
-  return model;
-}
 
 /// The class is where x, z and both are large, the number a sum over both.
 Dataset examples(std::uint64_t seed) {
