@@ -77,7 +77,7 @@ Tensor rows_of(const Tensor& x, std::span<const std::uint32_t> rows) {
   Tensor result(x.shape().without_batch().with_batch(static_cast<Index>(rows.size())));
   const std::span<const float> from = x.span();
   const std::size_t size = from.size() / static_cast<std::size_t>(x.dim(0));
-  float* to = result.data();
+  float* to = result.mutable_data();
   for (const std::uint32_t row : rows) {
     to = std::ranges::copy(from.subspan(row * size, size), to).out;
   }
@@ -146,7 +146,7 @@ void move_weights(Layer& layer, const SoftRounding& rounding,
   OwnKernel own = own_kernel(layer);
   const Tensor reals = rounding.reals(codes);
   const std::span<const float> to = reals.span();
-  const std::span<float> weights = own.kernel.span();
+  const std::span<float> weights = own.kernel.mutable_span();
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (codes[i] == rounding.nearest()[i]) continue;
     const double factor = own.factors.empty() ? 1.0 : own.factors[i % own.factors.size()];

@@ -70,7 +70,7 @@ BiasCorrection correct_biases(Model& quantized, const Model& reference,
                          linear_with(in_float, x_float, kernel_on_grid(in_float)));
     });
     result.corrected.push_back(errors_of(layer.name(), means));
-    const std::span<float> values = bias.span();
+    const std::span<float> values = bias.mutable_span();
     for (std::size_t c = 0; c < values.size(); ++c) {
       values[c] = static_cast<float>(static_cast<double>(values[c]) - means[c]);
     }

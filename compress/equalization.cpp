@@ -54,8 +54,8 @@ class Linear {
         read_(rows_ * groups_, 1.0) {
     if (end_ == layer) return;
     norm_ = dynamic_cast<const BatchNorm*>(model.layers()[end_].get());
-    const std::span<const float> gamma = std::as_const(norm_->gamma()).span();
-    const std::span<const float> variance = std::as_const(norm_->moving_variance()).span();
+    const std::span<const float> gamma = norm_->gamma().span();
+    const std::span<const float> variance = norm_->moving_variance().span();
     for (std::size_t c = 0; c < units_; ++c) {
       folded_[c] = gamma[c] / std::sqrt(double{variance[c]} + double{norm_->epsilon()});
     }
@@ -266,7 +266,7 @@ void write(const std::vector<std::optional<Linear>>& linears) {
       all.push_back(std::move(change));
     }
   }
-  for (Linear::Change& change : all) std::ranges::copy(change.values, change.tensor.data());
+  for (Linear::Change& change : all) std::ranges::copy(change.values, change.tensor.mutable_data());
 }
 
 }  // namespace

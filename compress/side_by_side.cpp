@@ -101,8 +101,8 @@ Tensor kernel_on_grid(const Layer& layer) {
   std::vector<std::int8_t> codes(static_cast<std::size_t>(kernel.size()));
   Tensor result(kernel.shape());
   const std::span<const std::int64_t> shape = kernel.shape().dims();
-  quantize(std::as_const(kernel).span(), shape, params, codes);
-  dequantize(codes, shape, params, result.span());
+  quantize(kernel.span(), shape, params, codes);
+  dequantize(codes, shape, params, result.mutable_span());
   return result;
 }
 
@@ -114,9 +114,9 @@ Tensor linear_with(const Layer& layer, const Tensor& x, const Tensor& kernel) {
 }
 
 bool is_parameter(const Layer& layer, const Tensor& tensor) {
-  const float* place = std::as_const(tensor).data();
+  const float* place = tensor.data();
   return std::ranges::any_of(layer.parameters(), [&](const NamedTensor& parameter) {
-    return std::as_const(parameter.tensor).data() == place;
+    return parameter.tensor.data() == place;
   });
 }
 

@@ -67,7 +67,7 @@ SoftRounding::SoftRounding(const Tensor& kernel, QuantParams params)
   quantize(weights, shape_.dims(), params_, nearest_);
   lower_.resize(weights.size());
   has_choice_.resize(weights.size());
-  float* v = v_.data();
+  float* v = v_.mutable_data();
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const float steps = weights[i] / scale_of(i);
     const float below = std::floor(steps);
@@ -86,8 +86,8 @@ Tensor SoftRounding::kernel(const RoundingRegularizer& regularizer) const {
   // d w'/dv and d loss/dv of the regularizer.
   auto slopes = std::make_shared<std::vector<float>>(lower_.size());
   auto pulls = std::make_shared<std::vector<float>>(lower_.size());
-  const std::span<const float> v = std::as_const(v_).span();
-  float* w = result.data();
+  const std::span<const float> v = v_.span();
+  float* w = result.mutable_data();
   for_each(lower_.size(), [&](std::size_t i) {
     const float p = detail::sigmoid(v[i]);
     const float h = kStretch * p - kBelow;
@@ -101,7 +101,7 @@ Tensor SoftRounding::kernel(const RoundingRegularizer& regularizer) const {
   const auto backward = [shape = shape_, slopes, pulls](const Tensor& g) {
     Tensor gradient(shape);
     const std::span<const float> from = g.span();
-    float* to = gradient.data();
+    float* to = gradient.mutable_data();
     for (std::size_t i = 0; i < from.size(); ++i) to[i] = (*slopes)[i] * from[i] + (*pulls)[i];
     return std::vector<Tensor>{gradient};
   };
@@ -110,7 +110,7 @@ Tensor SoftRounding::kernel(const RoundingRegularizer& regularizer) const {
 
 std::vector<std::int8_t> SoftRounding::learned() const {
   std::vector<std::int8_t> codes = nearest_;
-  const std::span<const float> v = std::as_const(v_).span();
+  const std::span<const float> v = v_.span();
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (has_choice_[i] == 0) continue;
     codes[i] = static_cast<std::int8_t>(lower_[i] + (v[i] >= 0.0F ? 1.0F : 0.0F));
@@ -120,7 +120,7 @@ std::vector<std::int8_t> SoftRounding::learned() const {
 
 Tensor SoftRounding::reals(std::span<const std::int8_t> codes) const {
   Tensor result(shape_);
-  dequantize(codes, shape_.dims(), params_, result.span());
+  dequantize(codes, shape_.dims(), params_, result.mutable_span());
   return result;
 }
 

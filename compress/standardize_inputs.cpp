@@ -56,9 +56,9 @@ Standardization statistics_of(const Tensor& samples, std::size_t channels, bool 
 
 /// y = gamma (x - mean) / sqrt(variance + epsilon) + beta of x = x' deviation + mean.
 void fold_into(const BatchNorm& norm, const Standardization& of) {
-  const std::span<float> gamma = Tensor(norm.gamma()).span();
-  const std::span<float> mean = Tensor(norm.moving_mean()).span();
-  const std::span<float> variance = Tensor(norm.moving_variance()).span();
+  const std::span<float> gamma = Tensor(norm.gamma()).mutable_span();
+  const std::span<float> mean = Tensor(norm.moving_mean()).mutable_span();
+  const std::span<float> variance = Tensor(norm.moving_variance()).mutable_span();
   const double epsilon{norm.epsilon()};
   for (std::size_t c = 0; c < gamma.size(); ++c) {
     const double deviation{of.deviation[c]};
@@ -79,7 +79,7 @@ void fold_into(const LayerWeights& weights, const Standardization& of) {
   const std::size_t groups =
       weights.convolution ? static_cast<std::size_t>(weights.convolution->groups) : 1;
   std::vector<double> shift(units, 0.0);
-  const std::span<float> values = kernel.span();
+  const std::span<float> values = kernel.mutable_span();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t unit = i % units;
     const std::size_t channel = unit / (units / groups) * rows + i / units % rows;
@@ -88,7 +88,7 @@ void fold_into(const LayerWeights& weights, const Standardization& of) {
   }
   if (!bias.defined()) return;
   for (std::size_t u = 0; u < units; ++u) {
-    bias.span()[u] = static_cast<float>(double{bias.span()[u]} + shift[u]);
+    bias.mutable_span()[u] = static_cast<float>(double{bias.span()[u]} + shift[u]);
   }
 }
 

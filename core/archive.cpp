@@ -69,7 +69,7 @@ class TensorReader {
     if (count * sizeof(float) > left_) throw InvalidArgument("tensors share bytes");
     left_ -= count * sizeof(float);
     Tensor tensor(shape);
-    if (count > 0) std::memcpy(tensor.data(), data_.data() + offset, count * sizeof(float));
+    if (count > 0) std::memcpy(tensor.mutable_data(), data_.data() + offset, count * sizeof(float));
     return tensor;
   }
 
@@ -118,7 +118,7 @@ void Archive::check_shape(const std::string& name, const Shape& shape) const {
 
 void Archive::copy_to(const std::string& name, Tensor target) const {
   check_shape(name, target.shape());
-  std::ranges::copy(tensor(name).span(), target.data());
+  std::ranges::copy(tensor(name).span(), target.mutable_data());
 }
 
 std::vector<std::uint8_t> Archive::to_bytes() const {

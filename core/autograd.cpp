@@ -48,7 +48,7 @@ void check_not_freed(const Node& node) {
 
 /// Adds a gradient to a sum of the same shape.
 void add_elements(const Tensor& gradient, Tensor& sum) {
-  float* out = sum.data();
+  float* out = sum.mutable_data();
   const float* in = gradient.data();
   const auto size = static_cast<std::size_t>(sum.size());
   const std::size_t share = thread_share(size, parallel_grain(Work::map_floats));
@@ -229,7 +229,7 @@ class BackwardPass {
         if (!input.defined() || !input.requires_grad() || TensorAccess::node(input) != nullptr) {
           continue;
         }
-        if (seen.insert(std::as_const(input).data()).second) result[i].push_back(input);
+        if (seen.insert(input.data()).second) result[i].push_back(input);
       }
     }
     return result;

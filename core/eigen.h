@@ -13,9 +13,9 @@
 // Tensors as Eigen matrices and Eigen matrices as tensors, for programs that use Eigen: link
 // octet::eigen. Nothing else in Octet includes this header.
 //
-//     as_matrix(kernel) = features.colPivHouseholderQr().solve(targets);  // writes to the tensor
-//     const Tensor y = from_eigen(as_matrix(x) * rotation);               // one allocation, no
-//     copy
+//     as_mutable_matrix(kernel) = features.colPivHouseholderQr().solve(targets);  // writes to the
+//     tensor const Tensor y = from_eigen(as_matrix(x) * rotation);               // one allocation,
+//     no copy
 
 namespace octet {
 
@@ -48,31 +48,31 @@ Tensor on_memory_of(const Shape& shape, std::shared_ptr<Owner> owner) {
 
 }  // namespace detail
 
-// The maps below share the tensor's data and must not outlive it. Those of a non-const tensor count
-// as a write, as Tensor::data() does: what ops have stored about the old elements is dropped.
+// The maps below share the tensor's data and must not outlive it. as_mutable_...() are for writing,
+// as Tensor::mutable_data() is: the tensor becomes one of float32 without quantization.
 
 /// All elements of a tensor of any rank, in row-major order.
-inline ArrayMap as_array(Tensor& t) { return {t.data(), t.size()}; }
 inline ConstArrayMap as_array(const Tensor& t) { return {t.data(), t.size()}; }
+inline ArrayMap as_mutable_array(Tensor& t) { return {t.mutable_data(), t.size()}; }
 
 /// A tensor [rows, columns]. Throws InvalidArgument for another rank.
-inline MatrixMap as_matrix(Tensor& t) {
-  detail::check_rank("as_matrix", t, 2);
-  return {t.data(), t.shape()[0], t.shape()[1]};
-}
 inline ConstMatrixMap as_matrix(const Tensor& t) {
   detail::check_rank("as_matrix", t, 2);
   return {t.data(), t.shape()[0], t.shape()[1]};
 }
+inline MatrixMap as_mutable_matrix(Tensor& t) {
+  detail::check_rank("as_mutable_matrix", t, 2);
+  return {t.mutable_data(), t.shape()[0], t.shape()[1]};
+}
 
 /// A tensor [size] as a column. Throws InvalidArgument for another rank.
-inline VectorMap as_vector(Tensor& t) {
-  detail::check_rank("as_vector", t, 1);
-  return {t.data(), t.size()};
-}
 inline ConstVectorMap as_vector(const Tensor& t) {
   detail::check_rank("as_vector", t, 1);
   return {t.data(), t.size()};
+}
+inline VectorMap as_mutable_vector(Tensor& t) {
+  detail::check_rank("as_mutable_vector", t, 1);
+  return {t.mutable_data(), t.size()};
 }
 
 /// A tensor of the values of an Eigen expression, evaluated into it: [size] for what is a vector at
@@ -83,7 +83,8 @@ Tensor from_eigen(const Eigen::DenseBase<Derived>& values) {
   constexpr bool kVector = Derived::IsVectorAtCompileTime;
   Tensor result(kVector ? Shape{values.size()} : Shape{values.rows(), values.cols()});
   using Elements = Eigen::Array<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  Eigen::Map<Elements>(result.data(), values.rows(), values.cols()) = values.derived().array();
+  Eigen::Map<Elements>(result.mutable_data(), values.rows(), values.cols()) =
+      values.derived().array();
   return result;
 }
 

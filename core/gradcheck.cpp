@@ -15,7 +15,7 @@ Tensor random_weights(const Shape& shape, std::uint64_t seed) {
   Tensor weights = Tensor::uniform(shape, random, 0.5F, 1.5F);
   const Random signs = random.fork(1);
   for (Index i = 0; i < weights.size(); ++i) {
-    if ((signs.bits(static_cast<std::uint64_t>(i)) & 1U) != 0) weights.data()[i] *= -1.0F;
+    if ((signs.bits(static_cast<std::uint64_t>(i)) & 1U) != 0) weights.mutable_data()[i] *= -1.0F;
   }
   return weights;
 }
@@ -95,7 +95,8 @@ GradcheckResult gradcheck(const Function& f, const std::vector<Tensor>& inputs,
     Tensor& leaf = leaves[n];
     const Tensor grad = leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape());
     for (Index i = 0; i < leaf.size(); ++i) {
-      const double numeric = central_difference(f, leaves, weights, leaf.data()[i], options.eps);
+      const double numeric =
+          central_difference(f, leaves, weights, leaf.mutable_data()[i], options.eps);
       worst.add(n, i, static_cast<double>(grad.data()[i]), numeric);
     }
   }

@@ -17,6 +17,7 @@ namespace octet {
 using detail::floats_of;
 using detail::LazyData;
 using detail::Node;
+using detail::StoredIntegers;
 using detail::TensorAccess;
 
 namespace {
@@ -62,9 +63,10 @@ MinMax measure_limits(const Tensor& x) {
     // A copy: others may ask for all elements meanwhile.
     return limits_of_parts(LazyData(*lazy), static_cast<std::size_t>(x.size()));
   }
-  const std::uint8_t* bytes = TensorAccess::bytes(x);
-  if (bytes == nullptr) return min_max(x.span());
-  return min_max_pixels({bytes, static_cast<std::size_t>(x.size())});
+  const StoredIntegers stored = TensorAccess::integers(x);
+  const auto* pixels = stored.as<std::uint8_t>();
+  if (pixels == nullptr) return min_max(x.span());
+  return min_max_pixels({pixels, static_cast<std::size_t>(x.size())});
 }
 
 }  // namespace
@@ -82,10 +84,9 @@ void Tensor::Storage::forget() {
     if (const auto lazy = reader.lock()) lazy->data(Shape{static_cast<Index>(lazy->size())});
   }
   const std::lock_guard guard(mutex_);
-  bytes_.reset();
+  integers_ = {};
+  quantization_.reset();
   limits_.reset();
-  grid_.reset();
-  codes_.reset();
   version_.fetch_add(1, std::memory_order_relaxed);
   remembers_.store(false, std::memory_order_release);
 }
@@ -109,17 +110,22 @@ float* Tensor::Storage::computed(const Shape& shape) {
   return memory_.get();
 }
 
-/// A view keeps a per-channel grid if its channels are those of the whole tensor.
-bool Tensor::Impl::is_on_grid() const {
-  const QuantParams* grid = storage->grid().get();
-  if (grid == nullptr || !grid->per_channel()) return grid != nullptr;
-  const auto axis = static_cast<std::size_t>(grid->quantized_dimension);
+/// A view is quantized per channel if its channels are those of the whole tensor.
+bool Tensor::Impl::has_quantization() const {
+  const QuantParams* params = storage->quantization().get();
+  if (params == nullptr || !params->per_channel()) return params != nullptr;
+  const auto axis = static_cast<std::size_t>(params->quantized_dimension);
   const auto dims = shape.dims();
-  const auto whole = storage->grid_shape().dims();
+  const auto whole = storage->quantized_shape().dims();
   if (dims.size() != whole.size() || axis >= dims.size()) return false;
   Index period = 1;
   for (const Index extent : whole.subspan(axis)) period *= extent;
   return std::ranges::equal(dims.subspan(axis), whole.subspan(axis)) && offset % period == 0;
+}
+
+const StoredIntegers& Tensor::Impl::integers() const {
+  static const StoredIntegers none;
+  return storage->quantization() == nullptr || has_quantization() ? storage->integers() : none;
 }
 
 Tensor Tensor::on(const Shape& shape, std::shared_ptr<Storage> storage, Index offset) {
@@ -136,13 +142,13 @@ Tensor::Tensor(const Shape& shape) { *this = on(shape, std::make_shared<Storage>
 
 Tensor Tensor::full(const Shape& shape, float value) {
   Tensor result(shape);
-  std::ranges::fill(result.span(), value);
+  std::ranges::fill(result.mutable_span(), value);
   return result;
 }
 
 Tensor Tensor::arange(Index count) {
   Tensor result(Shape{count});
-  for (Index i = 0; i < count; ++i) result.data()[i] = static_cast<float>(i);
+  for (Index i = 0; i < count; ++i) result.mutable_data()[i] = static_cast<float>(i);
   return result;
 }
 
@@ -152,7 +158,7 @@ Tensor Tensor::from(const Shape& shape, std::span<const float> values) {
                                       shape.size(), shape.to_string(), values.size()));
   }
   Tensor result(shape);
-  std::ranges::copy(values, result.data());
+  std::ranges::copy(values, result.mutable_data());
   return result;
 }
 
@@ -171,13 +177,13 @@ Tensor Tensor::from_memory(const Shape& shape, std::shared_ptr<float[]> memory) 
 
 Tensor Tensor::uniform(const Shape& shape, const Random& random, float lo, float hi) {
   Tensor result(shape);
-  random.fill_uniform(result.span(), lo, hi);
+  random.fill_uniform(result.mutable_span(), lo, hi);
   return result;
 }
 
 Tensor Tensor::normal(const Shape& shape, const Random& random, float mean, float stddev) {
   Tensor result(shape);
-  random.fill_normal(result.span(), mean, stddev);
+  random.fill_normal(result.mutable_span(), mean, stddev);
   return result;
 }
 
@@ -200,14 +206,21 @@ Tensor::Impl& Tensor::impl(const char* member) const {
 
 const Shape& Tensor::shape() const { return impl("shape").shape; }
 Index Tensor::size() const { return impl("size").size; }
-float* Tensor::data() {
-  const Impl& impl = this->impl("data");
+DType Tensor::dtype() const { return impl("dtype").integers().dtype; }
+std::shared_ptr<const QuantParams> Tensor::quantization() const {
+  const Impl& impl = this->impl("quantization");
+  return impl.has_quantization() ? impl.storage->quantization() : nullptr;
+}
+const float* Tensor::data() const { return impl("data").data(); }
+float* Tensor::mutable_data() {
+  const Impl& impl = this->impl("mutable_data");
   float* data = impl.data();
   impl.storage->forget_contents();
   return data;
 }
-const float* Tensor::data() const { return impl("data").data(); }
-float& Tensor::at(std::initializer_list<Index> index) { return data()[offset_of(shape(), index)]; }
+float& Tensor::mutable_at(std::initializer_list<Index> index) {
+  return mutable_data()[offset_of(shape(), index)];
+}
 
 float Tensor::at(std::initializer_list<Index> index) const {
   return data()[offset_of(shape(), index)];
@@ -223,8 +236,8 @@ float Tensor::item() const {
 
 Tensor Tensor::clone() const {
   Tensor result(shape());
-  std::ranges::copy(span(), result.data());
-  if (const auto& grid = TensorAccess::grid(*this)) TensorAccess::set_grid(result, grid);
+  std::ranges::copy(span(), result.mutable_data());
+  if (const auto& params = quantization()) TensorAccess::set_quantization(result, params);
   return result;
 }
 
@@ -268,7 +281,7 @@ Tensor TensorAccess::from_bytes(const Shape& shape, std::shared_ptr<const std::u
               [bytes](std::size_t begin, std::size_t end, float* out, MemoryParts /*prefetch*/) {
                 kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
               }});
-  result.impl_->storage->remember_bytes(std::move(bytes));
+  result.impl_->storage->remember_integers(std::move(bytes));
   return result;
 }
 
@@ -280,9 +293,11 @@ const LazyData* TensorAccess::pending(const Tensor& x) {
   return x.impl_->is_whole() ? x.impl_->storage->pending() : nullptr;
 }
 
-const std::uint8_t* TensorAccess::bytes(const Tensor& x) {
-  const std::uint8_t* bytes = x.impl_->storage->bytes();
-  return bytes != nullptr ? bytes + x.impl_->offset : nullptr;
+StoredIntegers TensorAccess::integers(const Tensor& x) {
+  const StoredIntegers& whole = x.impl_->integers();
+  if (!whole.exist()) return {};
+  const std::size_t begin = static_cast<std::size_t>(x.impl_->offset) * size_of(whole.dtype);
+  return {whole.dtype, std::shared_ptr<const void>(whole.values, whole.bytes() + begin)};
 }
 
 MinMax TensorAccess::limits(const Tensor& x) {
@@ -300,26 +315,16 @@ void TensorAccess::set_limits(Tensor& x, const MinMax& limits) {
 
 bool TensorAccess::has_limits(const Tensor& x) { return x.impl_->storage->limits().has_value(); }
 
-const std::shared_ptr<const QuantParams>& TensorAccess::grid(const Tensor& x) {
-  static const std::shared_ptr<const QuantParams> none;
-  return x.impl_->is_on_grid() ? x.impl_->storage->grid() : none;
-}
-
-std::shared_ptr<const std::int8_t[]> TensorAccess::codes(const Tensor& x) {
-  const auto& codes = x.impl_->storage->codes();
-  if (codes == nullptr || !x.impl_->is_on_grid()) return {};
-  return {codes, codes.get() + x.impl_->offset};
-}
-
-void TensorAccess::set_grid(Tensor& x, std::shared_ptr<const QuantParams> grid,
-                            std::shared_ptr<const std::int8_t[]> codes) {
+void TensorAccess::set_quantization(Tensor& x, std::shared_ptr<const QuantParams> params,
+                                    StoredIntegers integers) {
   if (!x.impl_->is_whole()) {
-    throw InvalidArgument(
-        fmt::format("set_grid: expected a tensor of its own, found {} of {} elements; a part of a "
-                    "tensor cannot have quantization parameters that the rest does not have",
-                    x.size(), x.impl_->storage->size()));
+    throw InvalidArgument(fmt::format(
+        "set_quantization: expected a tensor of its own, found {} of {} elements; a part "
+        "of a tensor cannot have quantization parameters that the rest does not have",
+        x.size(), x.impl_->storage->size()));
   }
-  x.impl_->storage->remember_grid(std::move(grid), x.shape(), std::move(codes));
+  x.impl_->storage->remember_quantization(std::move(params), x.shape());
+  x.impl_->storage->remember_integers(std::move(integers));
 }
 
 const Tensor& TensorAccess::logits(const Tensor& x) { return x.impl_->logits; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/dtype.h>
 #include <octet/core/random.h>
 #include <octet/core/shape.h>
 
@@ -13,6 +14,8 @@
 
 namespace octet {
 
+struct QuantParams;
+
 namespace detail {
 struct TensorAccess;
 }
@@ -20,11 +23,11 @@ struct TensorAccess;
 /// Integer class labels, one per row.
 using Labels = std::vector<std::int32_t>;
 
-/// A cheap handle on contiguous, row-major float32 data of any rank, 64-byte aligned unless it is
-/// the caller's own (from_memory). Copies of a
-/// handle share data and gradient; clone() copies the data. A default-made handle is undefined: it
-/// has neither shape nor data, and what asks for them throws InvalidArgument. Where memory runs
-/// out, OutOfMemory names the shape.
+/// A cheap handle on contiguous, row-major data of any rank, 64-byte aligned unless it is the
+/// caller's own (from_memory). Elements are real values, stored in float32 or as quantized integers
+/// (dtype(), quantization()). Copies of a handle share data and gradient; clone() copies the data.
+/// A default-made handle is undefined: it has neither shape nor data, and what asks for them throws
+/// InvalidArgument. Where memory runs out, OutOfMemory names the shape.
 class Tensor {
  public:
   Tensor() = default;
@@ -56,18 +59,28 @@ class Tensor {
   /// The number of elements.
   Index size() const;
 
-  /// Returns the elements. The non-const overload, and span() and at() likewise, also drops what
-  /// ops have stored about the old elements, for all handles and views of the data: a quantized
-  /// tensor becomes one of real values. Call it anew for each round of writes instead of keeping
-  /// its pointer: a write through an old pointer drops nothing. Thread-safe.
-  float* data();
-  const float* data() const;
-  std::span<float> span() { return {data(), static_cast<std::size_t>(size())}; }
-  std::span<const float> span() const { return {data(), static_cast<std::size_t>(size())}; }
+  /// What an element is stored as. Ops on integers give int8 tensors, datasets of pixels give uint8
+  /// ones; all others are float32.
+  DType dtype() const;
+  /// Returns scale and zero point of every element where an op has quantized them, of dtype() int8
+  /// or of real values that lie on whole multiples of the scale; else null.
+  std::shared_ptr<const QuantParams> quantization() const;
 
+  /// Returns the elements as real values, which are computed on the first call where the tensor
+  /// holds integers. Thread-safe.
+  const float* data() const;
+  std::span<const float> span() const { return {data(), static_cast<std::size_t>(size())}; }
   /// The element at a full index, e.g. t.at({2, 3}). Throws InvalidArgument out of bounds.
-  float& at(std::initializer_list<Index> index);
   float at(std::initializer_list<Index> index) const;
+
+  /// Returns the elements for writing: from here on the data, with all its handles and views, is of
+  /// float32 and has no quantization. Call it anew for each round of writes instead of keeping its
+  /// pointer: a write through an old pointer may go unnoticed. Thread-safe.
+  float* mutable_data();
+  std::span<float> mutable_span() { return {mutable_data(), static_cast<std::size_t>(size())}; }
+  /// The element at a full index, to assign to: t.mutable_at({2, 3}) = 1. Throws InvalidArgument
+  /// out of bounds.
+  float& mutable_at(std::initializer_list<Index> index);
   /// The value of a tensor of one element. Throws InvalidArgument for more.
   float item() const;
 

@@ -5,9 +5,12 @@
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
 namespace octet {
 struct QuantParams;
@@ -31,9 +34,47 @@ struct LazyData {
   std::size_t unit = 0;
 };
 
-/// The part of Tensor that Octet's own ops, layers and optimizers use and users do not. Bytes,
-/// limits, grid and codes describe the data: all handles and views share them, and a call of the
-/// non-const data() of any of them drops them. A pointer from an earlier call must not be written
+template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<std::uint8_t>() {
+  return DType::uint8;
+}
+template <>
+constexpr DType dtype_of<std::int8_t>() {
+  return DType::int8;
+}
+template <>
+constexpr DType dtype_of<std::int16_t>() {
+  return DType::int16;
+}
+
+/// The integers that a tensor stores in the place of floats, row-major; none where it stores
+/// floats.
+struct StoredIntegers {
+  DType dtype = DType::float32;
+  std::shared_ptr<const void> values;
+
+  StoredIntegers() = default;
+  StoredIntegers(DType type, std::shared_ptr<const void> elements)
+      : dtype(type), values(std::move(elements)) {}
+  /// Takes std::uint8_t, std::int8_t or std::int16_t.
+  template <class T>
+  StoredIntegers(std::shared_ptr<T[]> elements)
+      : dtype(dtype_of<std::remove_const_t<T>>()), values(std::move(elements)) {}
+
+  bool exist() const { return values != nullptr; }
+  const std::byte* bytes() const { return static_cast<const std::byte*>(values.get()); }
+  /// Null where the elements are not of type T.
+  template <class T>
+  const T* as() const {
+    return dtype == dtype_of<T>() ? static_cast<const T*>(values.get()) : nullptr;
+  }
+};
+
+/// The part of Tensor that Octet's own ops, layers and optimizers use and users do not. Integers,
+/// quantization and limits describe the data: all handles and views share them, and a call of
+/// mutable_data() of any of them drops them. A pointer from an earlier call must not be written
 /// through after they are set.
 struct TensorAccess {
   /// Returns a tensor whose elements `data` computes when data() is first called. What `data` reads
@@ -45,10 +86,10 @@ struct TensorAccess {
   /// Returns how the elements will be computed; null once they are.
   static const LazyData* pending(const Tensor& x);
 
-  /// Returns pixels, x = byte / 255, converted to floats on demand.
+  /// Returns pixels, of dtype() uint8: x = byte / 255, converted to floats on demand.
   static Tensor from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes);
-  /// Returns the bytes of a tensor made by from_bytes(), else null.
-  static const std::uint8_t* bytes(const Tensor& x);
+  /// Returns the integers that x stores: uint8 for pixels, int8 or int16 for quantized values.
+  static StoredIntegers integers(const Tensor& x);
 
   /// Returns a tensor of `shape` that shares the data of x from element `offset`, off the tape.
   static Tensor view(const Tensor& x, const Shape& shape, Index offset = 0);
@@ -62,14 +103,11 @@ struct TensorAccess {
   /// write.
   static bool has_limits(const Tensor& x);
 
-  /// Returns the grid that every element lies on, q = x / scale + zero_point a whole number, if an
-  /// op has set it; else null, also for a view that moves the channels of a per-channel grid.
-  static const std::shared_ptr<const QuantParams>& grid(const Tensor& x);
-  /// Returns the int8 codes of the elements on grid(), if the op kept them; else null.
-  static std::shared_ptr<const std::int8_t[]> codes(const Tensor& x);
-  /// Stores the grid of all elements. Throws InvalidArgument for a part of a tensor.
-  static void set_grid(Tensor& x, std::shared_ptr<const QuantParams> grid,
-                       std::shared_ptr<const std::int8_t[]> codes = nullptr);
+  /// Stores the quantization parameters of all elements, which lie on whole multiples of the scale,
+  /// and the integers that they are stored as, if any. Throws InvalidArgument for a part of a
+  /// tensor.
+  static void set_quantization(Tensor& x, std::shared_ptr<const QuantParams> params,
+                               StoredIntegers integers = {});
 
   /// Returns what the sigmoid read whose result x is, if set_logits() has told; else undefined.
   static const Tensor& logits(const Tensor& x);

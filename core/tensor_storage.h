@@ -57,24 +57,20 @@ class Tensor::Storage {
     return ready != nullptr ? ready : computed(shape);
   }
 
-  /// x = byte / 255, or null.
-  const std::uint8_t* bytes() const { return bytes_.get(); }
-  void remember_bytes(std::shared_ptr<const std::uint8_t[]> bytes) {
+  /// What the elements are stored as where it is not float32; its values are null else.
+  const detail::StoredIntegers& integers() const { return integers_; }
+  /// The quantization of all elements, its channels on an axis of quantized_shape().
+  const std::shared_ptr<const QuantParams>& quantization() const { return quantization_; }
+  const Shape& quantized_shape() const { return quantized_shape_; }
+  void remember_integers(detail::StoredIntegers integers) {
     const std::lock_guard guard(mutex_);
-    bytes_ = std::move(bytes);
+    integers_ = std::move(integers);
     remembers_.store(true, std::memory_order_release);
   }
-
-  /// The grid of all elements, its channels on an axis of grid_shape(), and their codes.
-  const std::shared_ptr<const QuantParams>& grid() const { return grid_; }
-  const Shape& grid_shape() const { return grid_shape_; }
-  const std::shared_ptr<const std::int8_t[]>& codes() const { return codes_; }
-  void remember_grid(std::shared_ptr<const QuantParams> grid, const Shape& shape,
-                     std::shared_ptr<const std::int8_t[]> codes) {
+  void remember_quantization(std::shared_ptr<const QuantParams> params, const Shape& shape) {
     const std::lock_guard guard(mutex_);
-    grid_ = std::move(grid);
-    grid_shape_ = shape;
-    codes_ = std::move(codes);
+    quantization_ = std::move(params);
+    quantized_shape_ = shape;
     remembers_.store(true, std::memory_order_release);
   }
 
@@ -106,8 +102,8 @@ class Tensor::Storage {
     remembers_.store(true, std::memory_order_release);
   }
 
-  /// To be called before a write. Loads one flag if there is nothing to drop: loops call data() for
-  /// every element.
+  /// To be called before a write. Loads one flag if there is nothing to drop: loops call
+  /// mutable_data() for every element.
   void forget_contents() {
     if (remembers_.load(std::memory_order_acquire)) forget();
   }
@@ -121,15 +117,14 @@ class Tensor::Storage {
   std::shared_ptr<float[]> memory_;
   /// Set until the elements are computed.
   std::optional<detail::LazyData> lazy_;
-  std::shared_ptr<const std::uint8_t[]> bytes_;
+  detail::StoredIntegers integers_;
+  std::shared_ptr<const QuantParams> quantization_;
+  Shape quantized_shape_;
   std::optional<MinMax> limits_;
-  std::shared_ptr<const QuantParams> grid_;
-  Shape grid_shape_;
-  std::shared_ptr<const std::int8_t[]> codes_;
   /// Lazy tensors that are computed from this data.
   std::vector<std::weak_ptr<Storage>> readers_;
   std::atomic<std::uint64_t> version_ = 0;
-  /// Whether bytes, limits, a grid, codes or readers are stored, or the version was asked for.
+  /// Whether integers, a quantization, limits or readers are stored, or the version was asked for.
   std::atomic<bool> remembers_ = false;
   mutable std::mutex mutex_;
   std::mutex writer_mutex_;
@@ -148,7 +143,9 @@ struct Tensor::Impl {
 
   float* data() const { return storage->data(shape) + offset; }
   bool is_whole() const { return size == static_cast<Index>(storage->size()); }
-  bool is_on_grid() const;
+  /// Whether quantization and integers of the storage are also those of this part of it.
+  bool has_quantization() const;
+  const detail::StoredIntegers& integers() const;
 };
 
 }  // namespace octet

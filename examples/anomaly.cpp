@@ -34,7 +34,7 @@ Tensor spectra(Index count, bool in_order, std::uint64_t seed) {
       return low + (high - low) * random.fork(static_cast<std::uint64_t>(i)).uniform(next++);
     };
     const std::span<float> spectrum =
-        result.span().subspan(static_cast<std::size_t>(i * kBands), kBands);
+        result.mutable_span().subspan(static_cast<std::size_t>(i * kBands), kBands);
     for (float& band : spectrum) band = draw(0.0F, 0.04F);
     const float speed = draw(14.0F, 20.0F);
     const float load = draw(0.6F, 1.0F);

@@ -40,8 +40,8 @@ int main() {
   model.build();
   for (auto& [name, tensor] : model.parameters()) {
     // The maps write to the model's own tensors.
-    if (tensor.rank() == 2) as_matrix(tensor) = weights.topRows(784);
-    if (tensor.rank() == 1) as_vector(tensor) = weights.row(784);
+    if (tensor.rank() == 2) as_mutable_matrix(tensor) = weights.topRows(784);
+    if (tensor.rank() == 1) as_mutable_vector(tensor) = weights.row(784);
   }
 
   Sequential quantized = quantize_model(model);

@@ -15,7 +15,7 @@ Dataset sine(Index count, std::uint64_t seed) {
   constexpr float kPi = std::numbers::pi_v<float>;
   const Tensor x = Tensor::uniform({count, 1}, Random(seed), -kPi, kPi);
   Tensor y({count, 1});
-  for (Index i = 0; i < count; ++i) y.data()[i] = std::sin(x.data()[i]);
+  for (Index i = 0; i < count; ++i) y.mutable_data()[i] = std::sin(x.data()[i]);
   return Dataset::from_tensors("sine", x, y);
 }
 

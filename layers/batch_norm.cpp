@@ -15,7 +15,7 @@ namespace {
 
 /// moving += (1 - momentum) (factor * batch - moving).
 void move_towards(Tensor moving, const Tensor& batch, double factor, double momentum) {
-  const std::span<float> values = moving.span();
+  const std::span<float> values = moving.mutable_span();
   const std::span<const float> target = batch.span();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto old = double{values[i]};

@@ -20,16 +20,16 @@ Tensor dropped(const Tensor& x, float rate, const Random& random) {
   parallel_for(static_cast<std::size_t>(x.size()), parallel_grain(Work::draw_uniforms),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) {
-                   mask.data()[i] = random.uniform(i) < rate ? 0.0F : kept;
+                   mask.mutable_data()[i] = random.uniform(i) < rate ? 0.0F : kept;
                  }
                });
   Tensor y = x * mask;
-  if (const auto& from = detail::TensorAccess::grid(x)) {
+  if (const auto& from = x.quantization()) {
     // The quantized values of x stay those of y: a dropped one is the zero point, the others have a
     // larger scale.
     auto grid = std::make_shared<QuantParams>(*from);
     for (float& scale : grid->scales) scale *= kept;
-    detail::TensorAccess::set_grid(y, std::move(grid));
+    detail::TensorAccess::set_quantization(y, std::move(grid));
   }
   return y;
 }

@@ -51,7 +51,7 @@ class FoldedBatchNorm : public Layer {
   FoldedBatchNorm* folded_batch_norm() override { return this; }
 
   /// Keeps the moving statistics as they are from now on: training computes what inference does.
-  void freeze() { frozen_.data()[0] = 1.0F; }
+  void freeze() { frozen_.mutable_data()[0] = 1.0F; }
   /// Whether they stay: after freeze(), and where gamma and beta are not trained.
   bool frozen() const {
     return frozen_.item() != 0.0F || (batch_norm_->built() && !batch_norm_->trainable());

@@ -4,62 +4,7 @@
 #include <octet/core/quant/packed_codes.h>
 #include <octet/runtime/integer_model.h>
 
-#include <limits>
-
 namespace octet {
-
-std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::uint8:
-    case DType::int8:
-      return 1;
-    case DType::int16:
-      return 2;
-    case DType::float32:
-    case DType::int32:
-      return 4;
-    case DType::int64:
-      return 8;
-  }
-  throw InvalidArgument(fmt::format("size_of: unknown type {}", static_cast<int>(dtype)));
-}
-
-std::pair<std::int32_t, std::int32_t> code_limits(DType dtype) {
-  switch (dtype) {
-    case DType::int8:
-      return {-128, 127};
-    case DType::uint8:
-      return {0, 255};
-    case DType::int16:
-      return {-32768, 32767};
-    case DType::int32:
-      return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
-    default:
-      return {0, 0};
-  }
-}
-
-DType type_of_codes(const QuantParams& grid) {
-  return grid.qmin < -128 || grid.qmax > 127 ? DType::int16 : DType::int8;
-}
-
-std::string_view to_string(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return "float32";
-    case DType::int32:
-      return "int32";
-    case DType::uint8:
-      return "uint8";
-    case DType::int64:
-      return "int64";
-    case DType::int16:
-      return "int16";
-    case DType::int8:
-      return "int8";
-  }
-  return "unknown";
-}
 
 std::size_t ModelTensor::stored_bytes() const {
   if (decoded_bits > 0) {

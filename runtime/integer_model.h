@@ -2,6 +2,7 @@
 
 #include <octet/core/language.h>
 
+#include <octet/core/dtype.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/runtime/operator.h>
@@ -15,27 +16,6 @@
 #include <vector>
 
 namespace octet {
-
-/// Element types, numbered as in a .tflite file.
-enum class DType : std::int8_t {
-  float32 = 0,
-  int32 = 2,
-  uint8 = 3,
-  int64 = 4,
-  int16 = 7,
-  int8 = 9
-};
-
-/// Bytes of one element.
-std::size_t size_of(DType dtype);
-/// The lowest and the highest value of an integer type that quantized values may have; 0, 0 for
-/// int64, which only biases with zero points 0 have, and for floats.
-std::pair<std::int32_t, std::int32_t> code_limits(DType dtype);
-/// The signed integer type that holds all quantized values of `grid`: int8, or int16 where they
-/// need it.
-DType type_of_codes(const QuantParams& grid);
-/// "float32", "int8", ...: numpy's names.
-std::string_view to_string(DType dtype);
 
 /// One tensor of an IntegerModel: a constant where it has data, else computed or an input.
 struct ModelTensor {

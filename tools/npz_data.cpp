@@ -58,7 +58,7 @@ NpyArray take(NamedArrays& arrays, const std::string& name, const std::string& r
 Tensor features_of(const NpyArray& array) {
   Tensor values = array.to_tensor();
   if (std::holds_alternative<std::vector<std::uint8_t>>(array.values)) {
-    for (float& value : values.span()) value /= 255.0F;
+    for (float& value : values.mutable_span()) value /= 255.0F;
   }
   return values;
 }

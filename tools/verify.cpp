@@ -42,7 +42,7 @@ Tensor random_samples(const CodeLayer& input, std::size_t k, std::size_t begin, 
   constexpr std::uint32_t kCodes = 256;
   const Random random = k == 0 ? Random(0) : Random(0).fork(k);
   Tensor samples({static_cast<Index>(end - begin), input.size});
-  const std::span<float> values = samples.span();
+  const std::span<float> values = samples.mutable_span();
   const std::size_t first = begin * static_cast<std::size_t>(input.size);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto code = static_cast<std::int32_t>(random.below(first + i, kCodes)) - 128;

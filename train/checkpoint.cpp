@@ -190,7 +190,7 @@ std::vector<NamedTensor> Trainer::errors_of_all_shards() const {
   for (const auto& bytes : gather_bytes_on_root(group_or_alone(options_.group), own)) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(float) * elements) {
       Tensor errors(Shape{static_cast<Index>(elements)});
-      std::memcpy(errors.data(), bytes.data() + at, sizeof(float) * elements);
+      std::memcpy(errors.mutable_data(), bytes.data() + at, sizeof(float) * elements);
       result.push_back({fmt::format("{}{}", kErrorsPrefix, result.size()), errors});
     }
   }

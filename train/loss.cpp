@@ -35,7 +35,7 @@ Tensor column_of(std::span<const std::int32_t> labels, const Tensor& output) {
         output.shape().to_string()));
   }
   Tensor column({static_cast<Index>(labels.size()), 1});
-  float* out = column.data();
+  float* out = column.mutable_data();
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] != 0 && labels[i] != 1) {
       throw InvalidArgument(fmt::format(

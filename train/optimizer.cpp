@@ -203,9 +203,9 @@ struct Optimizer::Step {
     add_pieces(tensor, targets.size(), pieces);
     // tensor.span() below drops the limits.
     const bool limits_wanted = TensorAccess::has_limits(tensor);
-    targets.push_back({tensor, tensor.span(), {}, limits_wanted});
+    targets.push_back({tensor, tensor.mutable_span(), {}, limits_wanted});
     targets.back().slots.reserve(slots.size());
-    for (auto& slot : slots) targets.back().slots.push_back(slot[number].span());
+    for (auto& slot : slots) targets.back().slots.push_back(slot[number].mutable_span());
   }
 
   void run(TaskOrder order) {
@@ -257,7 +257,7 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
   require(learning_rate >= 0.0F && std::isfinite(learning_rate),
           "optimizer: expected a finite learning rate of 0 or more", learning_rate);
   build(parameters);
-  steps_.data()[0] += 1.0F;
+  steps_.mutable_data()[0] += 1.0F;
   const auto number = static_cast<double>(steps_.item());
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const ParameterGroup& group = groups_[g];
@@ -383,7 +383,7 @@ double clip_gradients(const std::vector<NamedTensor>& parameters, double max_nor
   for (const auto& [name, tensor] : parameters) {
     if (!tensor.grad().defined()) continue;
     Tensor gradient = tensor.grad();
-    for (float& g : gradient.span()) g *= scale;
+    for (float& g : gradient.mutable_span()) g *= scale;
   }
   return norm;
 }

@@ -74,7 +74,7 @@ Tensor softmax(const Tensor& x) {
   check_rows("softmax", x);
   Tensor y(x.shape());
   for_each_row(x, [&](Index offset, Index columns) {
-    detail::softmax_row(x.data() + offset, columns, y.data() + offset);
+    detail::softmax_row(x.data() + offset, columns, y.mutable_data() + offset);
   });
   const auto backward = [y = y.detach()](const Tensor& g) {
     Tensor grad(y.shape());
@@ -83,7 +83,7 @@ Tensor softmax(const Tensor& x) {
       const float* upstream = g.data() + offset;
       double dot = 0.0;
       for (Index j = 0; j < columns; ++j) dot += static_cast<double>(p[j]) * upstream[j];
-      float* out = grad.data() + offset;
+      float* out = grad.mutable_data() + offset;
       for (Index j = 0; j < columns; ++j) out[j] = p[j] * (upstream[j] - static_cast<float>(dot));
     });
     return std::vector<Tensor>{grad};
@@ -97,7 +97,7 @@ Tensor log_softmax(const Tensor& x) {
   for_each_row(x, [&](Index offset, Index columns) {
     const float* in = x.data() + offset;
     const detail::RowNorm norm = detail::row_norm(in, columns);
-    float* out = y.data() + offset;
+    float* out = y.mutable_data() + offset;
     for (Index j = 0; j < columns; ++j) out[j] = static_cast<float>(norm.log_softmax(in[j]));
   });
   const auto backward = [y = y.detach()](const Tensor& g) {
@@ -107,7 +107,7 @@ Tensor log_softmax(const Tensor& x) {
       double total = 0.0;
       for (Index j = 0; j < columns; ++j) total += static_cast<double>(upstream[j]);
       const float* in = y.data() + offset;
-      float* out = grad.data() + offset;
+      float* out = grad.mutable_data() + offset;
       for (Index j = 0; j < columns; ++j) {
         out[j] = upstream[j] - std::exp(in[j]) * static_cast<float>(total);
       }

@@ -103,7 +103,7 @@ class NormPasses {
 
   Tensor normalized(const Shape& shape) const {
     Tensor y(shape);
-    for_pieces([&, to = y.data()](Index at, std::size_t rows, std::size_t columns) {
+    for_pieces([&, to = y.mutable_data()](Index at, std::size_t rows, std::size_t columns) {
       kernels().passes.normalize_columns(x_ + at, rows, columns, norm_, to + at);
     });
     return y;
@@ -131,11 +131,11 @@ class NormPasses {
     const std::vector<float> scale = blocks_.repeated(scales);
     const std::vector<float> shift = blocks_.repeated(shifts);
     Tensor dx = writable_gradient(g);
-    for_pieces(
-        [&, from = g.data(), to = dx.data()](Index at, std::size_t rows, std::size_t columns) {
-          kernels().passes.norm_gradient(x_ + at, from + at, rows, columns, norm_, scale.data(),
-                                         shift.data(), to + at);
-        });
+    for_pieces([&, from = g.data(), to = dx.mutable_data()](Index at, std::size_t rows,
+                                                            std::size_t columns) {
+      kernels().passes.norm_gradient(x_ + at, from + at, rows, columns, norm_, scale.data(),
+                                     shift.data(), to + at);
+    });
     return dx;
   }
 

@@ -48,7 +48,7 @@ Tensor map_channels(const Shape& shape, Value value) {
   Tensor result(shape);
   const Index channels = shape[shape.rank() - 1];
   const auto size = static_cast<std::size_t>(channels);
-  float* out = result.data();
+  float* out = result.mutable_data();
   parallel_for(static_cast<std::size_t>(shape.without_dim(-1).size()),
                row_grain(Work::map_floats, channels), [&](std::size_t begin, std::size_t end) {
                  for (std::size_t row = begin; row < end; ++row) {

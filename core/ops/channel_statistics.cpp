@@ -102,8 +102,8 @@ ChannelStatistics channel_statistics(const Tensor& x) {
   }
   const Moments moments = moments_of(x);
   ChannelStatistics result{Tensor({x.dim(-1)}), Tensor({x.dim(-1)})};
-  float* mean = result.mean.data();
-  float* variance = result.variance.data();
+  float* mean = result.mean.mutable_data();
+  float* variance = result.variance.mutable_data();
   for (std::size_t c = 0; c < moments.mean.size(); ++c) {
     mean[c] = static_cast<float>(moments.mean[c]);
     variance[c] = static_cast<float>(moments.squares[c] / moments.count);

@@ -132,7 +132,7 @@ Conv2DGeometry conv2d_geometry(const Tensor& x, const Tensor& kernel,
 Tensor conv2d_result(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& kernel) {
   Tensor y(geometry.output_shape());
   for (Index group = 0; group < geometry.groups; ++group) {
-    convolve(geometry, x.data(), kernel.data(), group, y.data(), {});
+    convolve(geometry, x.data(), kernel.data(), group, y.mutable_data(), {});
   }
   return y;
 }
@@ -201,16 +201,16 @@ Tensor conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias, FusedAc
   Tensor y(geometry.output_shape());
   const bool clamps = activation != FusedActivation::none;
   const RealLimits limits = real_limits(activation);
-  const Finish finish(geometry, bias, limits, y.data());
+  const Finish finish(geometry, bias, limits, y.mutable_data());
   const bool finishes = bias.defined() || clamps;
   const FunctionRef<void(Index, Index)> done =
       finishes ? FunctionRef<void(Index, Index)>(finish) : FunctionRef<void(Index, Index)>();
   if (const auto block = block_rows(geometry); block && computes_rows(x, geometry.channels)) {
-    convolve_rows(geometry, TensorRows(x, geometry.channels), kernel.data(), *block, y.data(),
-                  done);
+    convolve_rows(geometry, TensorRows(x, geometry.channels), kernel.data(), *block,
+                  y.mutable_data(), done);
   } else {
     for (Index group = 0; group < geometry.groups; ++group) {
-      convolve(geometry, x.data(), kernel.data(), group, y.data(),
+      convolve(geometry, x.data(), kernel.data(), group, y.mutable_data(),
                group + 1 == geometry.groups ? done : FunctionRef<void(Index, Index)>());
     }
   }

@@ -71,10 +71,10 @@ class PixelRows {
  public:
   PixelRows(const Conv2DGeometry& s, const Tensor& x) : x_(x), channels_(s.channels) {
     if (s.window.is_pointwise() && detail::TensorAccess::pending(x) != nullptr) {
-      codes_ = detail::TensorAccess::codes(x);
-      if (codes_ == nullptr && computes_rows(x, channels_)) rows_.emplace(x, channels_);
+      integers_ = detail::TensorAccess::integers(x);
+      if (int8() == nullptr && computes_rows(x, channels_)) rows_.emplace(x, channels_);
     }
-    if (codes_ == nullptr && !rows_) pixels_ = std::as_const(x_).data();
+    if (int8() == nullptr && !rows_) pixels_ = x_.data();
   }
 
   std::size_t scratch(Index rows) const {
@@ -83,17 +83,18 @@ class PixelRows {
   /// Where the first image lies or would lie, if the rows [begin, end) are in `memory`.
   const float* read(Index begin, Index end, float* memory) const {
     if (rows_) return rows_->read(begin, end, memory) - begin * channels_;
-    if (codes_ == nullptr) return pixels_;
+    if (int8() == nullptr) return pixels_;
     const std::size_t size = scratch(end - begin);
-    dequantize({codes_.get() + begin * channels_, size}, *detail::TensorAccess::grid(x_),
-               {memory, size});
+    dequantize({int8() + begin * channels_, size}, *x_.quantization(), {memory, size});
     return memory - begin * channels_;
   }
 
  private:
+  const std::int8_t* int8() const { return integers_.as<std::int8_t>(); }
+
   Tensor x_;
   Index channels_;
-  std::shared_ptr<const std::int8_t[]> codes_;
+  detail::StoredIntegers integers_;
   std::optional<TensorRows> rows_;
   const float* pixels_ = nullptr;
 };
@@ -104,7 +105,7 @@ Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kerne
                              const Tensor& g) {
   Tensor dx(geometry.input_shape());
   for (Index group = 0; group < geometry.groups; ++group) {
-    propagate(geometry, kernel.data(), g.data(), group, dx.data());
+    propagate(geometry, kernel.data(), g.data(), group, dx.mutable_data());
   }
   return dx;
 }
@@ -128,7 +129,7 @@ ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
     return result;
   }
   const ProfilePart profiled(parts_of_x ? "gradients" : "kernel gradient");
-  float* const dx = parts_of_x ? result.x.data() : nullptr;
+  float* const dx = parts_of_x ? result.x.mutable_data() : nullptr;
   const PixelRows pixels(geometry, x);
   const TensorRows gradients(g, geometry.filters);
   const Index filters = geometry.filters_per_group();
@@ -180,7 +181,7 @@ Tensor bias_of_lines(const Tensor& sums, Index pixels, Index units) {
   for (Index j = 0; j < units; ++j) {
     double total = 0.0;
     for (Index p = 0; p < pixels; ++p) total += double{sums.data()[p * units + j]};
-    bias.data()[j] = static_cast<float>(total);
+    bias.mutable_data()[j] = static_cast<float>(total);
   }
   return bias;
 }

@@ -35,7 +35,7 @@ Tensor repeated_channels(const Tensor& x, Index multiplier) {
   if (multiplier == 1) return x;
   Tensor result(Shape{x.dim(0), x.dim(1), x.dim(2), x.dim(3) * multiplier});
   const float* from = x.data();
-  float* to = result.data();
+  float* to = result.mutable_data();
   for (Index i = 0; i < x.size(); ++i) to = std::fill_n(to, multiplier, from[i]);
   return result;
 }
@@ -48,10 +48,10 @@ class Images {
       : pixels_(s.window.x.input), line_(pixels_ * s.channels), lines_(s.window.y.input) {
     const bool in_place = s.multiplier == 1;
     if (in_place && detail::TensorAccess::pending(x) != nullptr) {
-      codes_ = detail::TensorAccess::codes(x);
+      integers_ = detail::TensorAccess::integers(x);
     }
-    if (codes_ != nullptr) {
-      grid_ = detail::TensorAccess::grid(x);
+    if (integers_.as<std::int8_t>() != nullptr) {
+      params_ = x.quantization();
     } else if (in_place && computes_rows(x, s.channels)) {
       rows_.emplace(x, s.channels);
     } else {
@@ -71,7 +71,8 @@ class Images {
       const Index row = image * lines_ * pixels_;
       rows_->read(row + first * pixels_, row + last * pixels_, memory.data());
     } else {
-      dequantize({codes_.get() + begin + first * line_, size}, *grid_, {memory.data(), size});
+      dequantize({integers_.as<std::int8_t>() + begin + first * line_, size}, *params_,
+                 {memory.data(), size});
     }
     return memory.data() - first * line_;
   }
@@ -90,8 +91,8 @@ class Images {
   /// const, so that threads may read it.
   Tensor floats_;
   std::optional<TensorRows> rows_;
-  std::shared_ptr<const std::int8_t[]> codes_;
-  std::shared_ptr<const QuantParams> grid_;
+  detail::StoredIntegers integers_;
+  std::shared_ptr<const QuantParams> params_;
 };
 
 /// The gradient of what repeated_channels() takes.
@@ -264,7 +265,7 @@ bool has_image_for_each_part(const DepthwiseConv2DGeometry& s) {
 Tensor depthwise_conv2d_input_gradient(const DepthwiseConv2DGeometry& s, const Tensor& kernel,
                                        const Tensor& g) {
   Tensor dx = repeated_images(s);
-  InputGradient(s, kernel).write_all(g.data(), dx.data());
+  InputGradient(s, kernel).write_all(g.data(), dx.mutable_data());
   return sum_of_repeated(dx, s.multiplier, s.input_shape());
 }
 
@@ -313,7 +314,7 @@ ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& s, const
     input_gradient.emplace(s, kernel);
     dx = repeated_images(s);
   }
-  float* const to = wanted.x ? dx.data() : nullptr;
+  float* const to = wanted.x ? dx.mutable_data() : nullptr;
   const auto add_part = [&](Index begin, Index end, std::span<float* const> sums) {
     std::vector<float> memory;
     ImageGradients of_image(s, gradients, input_gradient ? &*input_gradient : nullptr, to);
@@ -355,7 +356,7 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bia
   };
   run_lines(
       correlation, {s.images, w.y.output, w.x.output * width, 0, 1}, line_grain(s), in,
-      [&](Index image) { images.prefetch(image); }, y.data());
+      [&](Index image) { images.prefetch(image); }, y.mutable_data());
   return record("depthwise_conv2d", y, {x, kernel, bias}, [s, x, kernel, bias](const Tensor& g) {
     const ConvGradients all = depthwise_conv2d_gradients(
         s, x, kernel, g, {x.requires_grad(), kernel.requires_grad(), bias.requires_grad()});

@@ -176,7 +176,7 @@ Tensor clamp(const Tensor& x, float lo, float hi) {
 
 Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window) {
   Tensor result(x.shape());
-  float* out = result.data();
+  float* out = result.mutable_data();
   parallel_for(g.span().size(), parallel_grain(Work::map_floats),
                [&, in = x.data(), gradient = g.data()](std::size_t begin, std::size_t end) {
                  kernels().passes.window_gradient(in + begin, gradient + begin, end - begin, window,

@@ -22,7 +22,7 @@ Tensor masked(const Tensor& g, const Tensor& x, const auto& range, Index channel
   Tensor result(x.shape());
   in_pieces(x.size(), channels, [&](std::size_t begin, std::size_t count) {
     fake_quant_mask(g.span().subspan(begin, count), x.span().subspan(begin, count), range,
-                    result.span().subspan(begin, count));
+                    result.mutable_span().subspan(begin, count));
   });
   return result;
 }
@@ -44,7 +44,8 @@ Tensor fake_quant_with_min_max_args(const Tensor& x, float min, float max, int n
   const NudgedRange range = nudge(min, max, num_bits, narrow_range, name);
   Tensor y(x.shape());
   in_pieces(x.size(), 1, [&](std::size_t begin, std::size_t count) {
-    fake_quant_multiply(x.span().subspan(begin, count), range, y.span().subspan(begin, count));
+    fake_quant_multiply(x.span().subspan(begin, count), range,
+                        y.mutable_span().subspan(begin, count));
   });
   return record_masked("fake_quant_with_min_max_args", y, x, range, 1);
 }
@@ -55,14 +56,15 @@ Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Te
   const NudgedRange range = nudge(min.item(), max.item(), num_bits, narrow_range, name);
   Tensor y(x.shape());
   in_pieces(x.size(), 1, [&](std::size_t begin, std::size_t count) {
-    fake_quant_divide(x.span().subspan(begin, count), range, y.span().subspan(begin, count));
+    fake_quant_divide(x.span().subspan(begin, count), range,
+                      y.mutable_span().subspan(begin, count));
   });
   constexpr std::string_view kName = "fake_quant_with_min_max_vars";
   if (!min.requires_grad() && !max.requires_grad()) return record_masked(kName, y, x, range, 1);
   return record(kName, y, {x, min, max}, [=](const Tensor& g) {
     Tensor d_x(x.shape());
     const RangeGradient d_range = fake_quant_vars_grad(g.span(), x.span(), min.item(), max.item(),
-                                                       num_bits, narrow_range, d_x.span());
+                                                       num_bits, narrow_range, d_x.mutable_span());
     return std::vector<Tensor>{d_x, Tensor::scalar(d_range.d_min), Tensor::scalar(d_range.d_max)};
   });
 }
@@ -77,7 +79,8 @@ Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& m
       nudge_per_channel(min.span(), max.span(), num_bits, narrow_range, name);
   Tensor y(x.shape());
   in_pieces(x.size(), channels, [&](std::size_t begin, std::size_t count) {
-    fake_quant_multiply(x.span().subspan(begin, count), ranges, y.span().subspan(begin, count));
+    fake_quant_multiply(x.span().subspan(begin, count), ranges,
+                        y.mutable_span().subspan(begin, count));
   });
   constexpr std::string_view kName = "fake_quant_with_min_max_vars_per_channel";
   if (!min.requires_grad() && !max.requires_grad()) {
@@ -88,7 +91,7 @@ Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& m
     Tensor d_min(min.shape());
     Tensor d_max(max.shape());
     fake_quant_per_channel_grad(g.span(), x.span(), min.span(), max.span(), num_bits, narrow_range,
-                                d_x.span(), d_min.span(), d_max.span());
+                                d_x.mutable_span(), d_min.mutable_span(), d_max.mutable_span());
     return std::vector<Tensor>{d_x, d_min, d_max};
   });
 }
@@ -102,7 +105,7 @@ Tensor quantized_and_dequantized(const Tensor& x, const Tensor& input_min, const
                                              input_max.shape().dims(), name);
   Tensor y(x.shape());
   quantize_and_dequantize(x.span(), x.shape().dims(), input_min.span(), input_max.span(), options,
-                          y.span(), version, name);
+                          y.mutable_span(), version, name);
   return y;
 }
 
@@ -144,7 +147,8 @@ Tensor quantize_and_dequantize_v2(const Tensor& x, const Tensor& input_min, cons
     Tensor d_min(input_min.shape());
     Tensor d_max(input_max.shape());
     quantize_and_dequantize_v4_grad(g.span(), x.span(), x.shape().dims(), input_min.span(),
-                                    input_max.span(), axis, d_x.span(), d_min.span(), d_max.span());
+                                    input_max.span(), axis, d_x.mutable_span(),
+                                    d_min.mutable_span(), d_max.mutable_span());
     return std::vector<Tensor>{d_x, d_min, d_max};
   });
 }

@@ -94,7 +94,8 @@ Tensor fold_kernel(const Tensor& kernel, const Tensor& gamma, const Tensor& inve
   const auto backward = [kernel, gamma, inverse, folding](const Tensor& g) {
     std::vector<Tensor> gradients(2);
     gradients[0] = writable_gradient(g);
-    const Tensor sums = folding->scale_and_sum(kernel.data(), g.data(), gradients[0].data());
+    const Tensor sums =
+        folding->scale_and_sum(kernel.data(), g.data(), gradients[0].mutable_data());
     if (gamma.requires_grad()) gradients[1] = multipliers(sums, inverse);
     return gradients;
   };
@@ -158,7 +159,7 @@ StatisticsGradients through_statistics(const Correction& n, const Tensor& y, con
                            inverse;
     slopes[c] = static_cast<float>(d_sigma * inverse / rows);
     shifts[c] = static_cast<float>(d_mean / rows);
-    result.gamma.data()[c] = static_cast<float>(-normalized_mean * of_g);
+    result.gamma.mutable_data()[c] = static_cast<float>(-normalized_mean * of_g);
   }
   result.y = map_channels(y.shape(), [from = y.data(), mean = n.mean.data(), &slopes, &shifts](
                                          std::size_t i, std::size_t c) {
@@ -211,7 +212,7 @@ FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Te
   FoldedWeights folded =
       detail::fold_batch_norm_on_demand(kernel, bias, gamma, beta, statistics, epsilon);
   // Computed now: the owner of a leaf may write to its memory.
-  static_cast<void>(std::as_const(folded.kernel).data());
+  static_cast<void>(folded.kernel.data());
   return folded;
 }
 

@@ -87,12 +87,12 @@ Tensor pad2d(const Tensor& x, const Padding2D& padding) {
                     padding.left + inner[2] + padding.right, inner[3]};
   const Index row = inner[2] * inner[3];
   Tensor y = Tensor::zeros(outer);
-  for_each_line(inner, [&, from = x.data(), to = y.data()](Index line) {
+  for_each_line(inner, [&, from = x.data(), to = y.mutable_data()](Index line) {
     std::copy_n(from + line * row, row, to + padded_offset(inner, outer, padding, line));
   });
   const auto backward = [inner, outer, padding, row](const Tensor& g) {
     Tensor dx(inner);
-    for_each_line(inner, [&, from = g.data(), to = dx.data()](Index line) {
+    for_each_line(inner, [&, from = g.data(), to = dx.mutable_data()](Index line) {
       std::copy_n(from + padded_offset(inner, outer, padding, line), row, to + line * row);
     });
     return std::vector<Tensor>{dx};
@@ -106,10 +106,10 @@ Tensor upsample2d(const Tensor& x, const std::array<Index, 2>& factors) {
   require_between("upsample2d", "a factor for the width", factors[1], 1);
   const Shape& shape = x.shape();
   Tensor y({shape[0], shape[1] * factors[0], shape[2] * factors[1], shape[3]});
-  repeat_pixels(shape, factors, x.data(), y.data());
+  repeat_pixels(shape, factors, x.data(), y.mutable_data());
   const auto backward = [shape, factors](const Tensor& g) {
     Tensor dx(shape);
-    sum_copies(shape, factors, g.data(), dx.data());
+    sum_copies(shape, factors, g.data(), dx.mutable_data());
     return std::vector<Tensor>{dx};
   };
   return record("upsample2d", y, {x}, backward, BackwardReads::nothing);

@@ -46,7 +46,7 @@ Tensor affine(const Tensor& x, const Tensor& kernel, const Tensor& bias, bool cl
   const bool finishes = bias.defined() || clamps;
   const Tensor added = bias.defined() || !finishes ? bias : Tensor::zeros({units});
   const float* offsets = finishes ? added.data() : nullptr;
-  float* values = y.data();
+  float* values = y.mutable_data();
   const auto finish = [&](const GemmBlock& block) {
     if (!finishes) return;
     for (Index i = block.i0; i < block.i1; ++i) {
@@ -118,7 +118,7 @@ Tensor sums_of_columns(Index rows, Index units,
     for (std::size_t j = 0; j < width; ++j) totals[j] += more[j];
   }
   Tensor result({units});
-  float* const sums = result.data();
+  float* const sums = result.mutable_data();
   for (std::size_t j = 0; j < width; ++j) sums[j] = static_cast<float>(totals[j]);
   return result;
 }
@@ -136,7 +136,7 @@ SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWin
   if (lazy != nullptr && (lazy->grain == 0 || part_size % lazy->grain != 0)) lazy = nullptr;
   const float* from = lazy == nullptr ? y.data() : nullptr;
   const float* gradient = g.data();
-  float* passed = sums.data();
+  float* passed = sums.mutable_data();
   const auto add = [&](Index begin, Index end, double* totals) {
     const Index at = begin * units;
     const auto first = static_cast<std::size_t>(at);
@@ -170,9 +170,10 @@ Tensor kernel_gradient(const Tensor& x, const Tensor& g,
                                                          float* out, MemoryParts prefetch) {
     const auto first = static_cast<Index>(begin / row);
     const auto last = static_cast<Index>(end / row);
-    if (const auto codes = TensorAccess::codes(x)) {
-      const QuantParams& grid = *TensorAccess::grid(x);
-      const CodeOperand operand{codes.get() + first, inputs, grid.scale(), grid.zero_point()};
+    const detail::StoredIntegers integers = TensorAccess::integers(x);
+    if (const auto* int8 = integers.as<std::int8_t>()) {
+      const auto params = x.quantization();
+      const CodeOperand operand{int8 + first, inputs, params->scale(), params->zero_point()};
       packed.multiply_rows(last - first, operand, out, units, prefetch);
     } else {
       const GemmOperand reals{x.data() + first, inputs, Transpose::yes};

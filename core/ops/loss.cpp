@@ -62,7 +62,7 @@ Tensor softmax_cross_entropy(const Tensor& logits, std::span<const std::int32_t>
                      losses[row] = -detail::row_norm(x, classes).log_softmax(x[labels[row]]);
                      continue;
                    }
-                   float* p = gradient.data() + offset;
+                   float* p = gradient.mutable_data() + offset;
                    losses[row] = -detail::softmax_row(x, classes, p).log_softmax(x[labels[row]]);
                    p[labels[row]] -= 1.0F;
                    for (Index j = 0; j < classes; ++j) p[j] /= count;

@@ -21,7 +21,7 @@ inline std::size_t row_grain(Work work, Index row_size) {
 template <class F, class... Rest>
 Tensor map(Work work, F f, const Tensor& first, const Rest&... rest) {
   Tensor result(first.shape());
-  float* out = result.data();
+  float* out = result.mutable_data();
   const auto run = [f, out](std::size_t begin, std::size_t end, const auto*... in) {
     for (std::size_t i = begin; i < end; ++i) out[i] = f(in[i]...);
   };
@@ -97,7 +97,7 @@ Tensor broadcast_map(const Shape& shape, F f, const Tensors&... tensors) {
                    std::array<const float*, kCount> in = {tensors.data()...};
                    for (std::size_t n = 0; n < kCount; ++n)
                      in[n] += walk.offset(n) + column * inner.strides[n];
-                   map_span_as(moving, f, result.data() + position, count, in,
+                   map_span_as(moving, f, result.mutable_data() + position, count, in,
                                std::make_index_sequence<(std::size_t{1} << kCount)>());
                    position += count;
                  }

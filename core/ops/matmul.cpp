@@ -36,7 +36,7 @@ Tensor product(const Side& a, const Side& b) {
   const Index rows = a.rows();
   const Index columns = b.columns();
   Tensor c(a.matrices.shape().with_dim(rank - 2, rows).with_dim(rank - 1, columns));
-  float* const to = c.data();
+  float* const to = c.mutable_data();
   const auto multiply = [&](Index i) {
     gemm_f32(rows, columns, a.columns(), a.operand(i), b.operand(i), to + i * rows * columns,
              columns);

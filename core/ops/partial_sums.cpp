@@ -52,8 +52,8 @@ std::vector<Tensor> sums_of_parts(
   std::vector<float*> first;
   std::vector<float*> rest;
   for (Tensor& total : totals) {
-    first.push_back(total.data());
-    rest.push_back(others.emplace_back(Tensor({parts - 1, total.size()})).data());
+    first.push_back(total.mutable_data());
+    rest.push_back(others.emplace_back(Tensor({parts - 1, total.size()})).mutable_data());
   }
   const auto compute_part = [&](Index part, Index begin, Index end) {
     std::vector<float*> sums = first;

@@ -1,8 +1,8 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/ops/code_tensor.h>
 #include <octet/core/ops/pool2d.h>
+#include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/ops/window_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/quant_params.h>
@@ -149,13 +149,13 @@ Tensor max_gradient(const Pooling& p, const T* x, const float* g) {
   const auto is_cut = [](const WindowAxis& axis) { return axis.input % axis.kernel != 0; };
   if (!p.window.is_tiling()) {
     Tensor dx = Tensor::zeros(p.input_shape());
-    add_max_gradient(p, x, g, dx.data());
+    add_max_gradient(p, x, g, dx.mutable_data());
     return dx;
   }
   // Pixels behind the last window are in none.
   Tensor dx = is_cut(p.window.y) || is_cut(p.window.x) ? Tensor::zeros(p.input_shape())
                                                        : Tensor(p.input_shape());
-  float* pixels = dx.data();
+  float* pixels = dx.mutable_data();
   for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
     gradient_of_line(x + input, g + output, windows, pixels + input);
   });
@@ -206,21 +206,20 @@ bool is_in_order(const QuantParams& grid) {
 }
 
 /// Computes max pooling on the quantized values of x, from which the real values follow.
-Tensor max_pool_codes(const Tensor& x, const Pooling& pooling,
-                      std::shared_ptr<const std::int8_t[]> codes) {
+Tensor max_pool_codes(const Tensor& x, const Pooling& pooling, detail::StoredIntegers codes) {
   const Shape shape = pooling.output_shape();
   auto largest = allocate_array<std::int8_t>(static_cast<std::size_t>(shape.size()));
-  largest_values(pooling, codes.get(), largest.get());
-  const Tensor y = tensor_of_codes(shape, TensorAccess::grid(x), std::move(largest));
+  largest_values(pooling, codes.as<std::int8_t>(), largest.get());
+  const Tensor y = quantized_tensor(shape, x.quantization(), std::move(largest));
   const auto backward = [pooling, codes = std::move(codes)](const Tensor& g) {
-    return std::vector<Tensor>{max_gradient(pooling, codes.get(), g.data())};
+    return std::vector<Tensor>{max_gradient(pooling, codes.as<std::int8_t>(), g.data())};
   };
   return record("max_pool2d", y, {x}, backward, BackwardReads::nothing);
 }
 
 Tensor max_pool_reals_as(std::string_view operation, const Tensor& x, const Pooling& pooling) {
   Tensor y(pooling.output_shape());
-  largest_values(pooling, x.data(), y.data());
+  largest_values(pooling, x.data(), y.mutable_data());
   return record(operation, y, {x}, [pooling, x](const Tensor& g) {
     return std::vector<Tensor>{max_gradient(pooling, x.data(), g.data())};
   });
@@ -229,10 +228,10 @@ Tensor max_pool_reals_as(std::string_view operation, const Tensor& x, const Pool
 Tensor average_pool_as(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
   const Pooling pooling = pooling_of(operation, x, options);
   Tensor y(pooling.output_shape());
-  mean_values(pooling, x.data(), y.data());
+  mean_values(pooling, x.data(), y.mutable_data());
   const auto backward = [pooling](const Tensor& g) {
     Tensor dx = Tensor::zeros(pooling.input_shape());
-    mean_gradient(pooling, g.data(), dx.data());
+    mean_gradient(pooling, g.data(), dx.mutable_data());
     return std::vector<Tensor>{dx};
   };
   return record(operation, y, {x}, backward, BackwardReads::nothing);
@@ -248,8 +247,9 @@ Pool2DOptions whole_image(std::string_view operation, const Tensor& x) {
 
 Tensor max_pool2d(const Tensor& x, const Pool2DOptions& options) {
   const Pooling pooling = pooling_of("max_pool2d", x, options);
-  if (auto codes = TensorAccess::codes(x); codes && is_in_order(*TensorAccess::grid(x))) {
-    return max_pool_codes(x, pooling, std::move(codes));
+  detail::StoredIntegers integers = TensorAccess::integers(x);
+  if (integers.dtype == DType::int8 && is_in_order(*x.quantization())) {
+    return max_pool_codes(x, pooling, std::move(integers));
   }
   return max_pool_reals_as("max_pool2d", x, pooling);
 }

@@ -172,13 +172,13 @@ Tensor reduce(const Tensor& x, const Shape& repeated, const Shape& result_shape,
   Tensor result(result_shape);
   if (result.size() == 0) return result;
   if (x.size() == 0) {
-    std::ranges::fill(result.span(), finish(Combine::kStart));
+    std::ranges::fill(result.mutable_span(), finish(Combine::kStart));
     return result;
   }
   const Plan plan = make_plan(x.shape(), repeated);
   const auto run =
       plan.inner.strides[1] == 0 ? reduce_runs<Combine, Finish> : reduce_columns<Combine, Finish>;
-  run(plan, x.data(), result.data(), combine, finish);
+  run(plan, x.data(), result.mutable_data(), combine, finish);
   return result;
 }
 

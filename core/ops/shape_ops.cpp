@@ -145,7 +145,7 @@ Tensor permute(const Tensor& x, const std::vector<Index>& axes) {
     loop.push_back({x.shape()[axis], {strides[static_cast<std::size_t>(axis)]}});
   }
   Tensor y(Shape(std::move(dims)));
-  if (y.size() > 0) copy_strided(detail::merge_axes(loop), x.data(), y.data());
+  if (y.size() > 0) copy_strided(detail::merge_axes(loop), x.data(), y.mutable_data());
   const auto backward = [order](const Tensor& g) {
     std::vector<Index> inverse(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -166,7 +166,7 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
   Index offset = 0;
   for (const Tensor& part : parts) {
     const Index size = blocks == 0 ? 0 : part.size() / blocks;
-    copy_blocks(part.data(), size, y.data() + offset, stride, blocks, size);
+    copy_blocks(part.data(), size, y.mutable_data() + offset, stride, blocks, size);
     offset += size;
   }
   const auto backward = [parts, blocks, stride](const Tensor& g) {
@@ -175,7 +175,7 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
     for (const Tensor& part : parts) {
       const Index size = blocks == 0 ? 0 : part.size() / blocks;
       Tensor& grad = grads.emplace_back(part.shape());
-      copy_blocks(g.data() + start, stride, grad.data(), size, blocks, size);
+      copy_blocks(g.data() + start, stride, grad.mutable_data(), size, blocks, size);
       start += size;
     }
     return grads;
@@ -196,11 +196,11 @@ Tensor slice(const Tensor& x, const std::vector<AxisSlice>& axes) {
   }
   loop = detail::merge_axes(loop);
   Tensor y(Shape(std::move(dims)));
-  if (y.size() > 0) copy_strided(loop, x.data() + first, y.data());
+  if (y.size() > 0) copy_strided(loop, x.data() + first, y.mutable_data());
   const auto backward = [shape = x.shape(), loop, first](const Tensor& g) {
     Tensor grad = Tensor::zeros(shape);
     if (g.size() > 0) {
-      walk_strided(loop, grad.data() + first, g.data(),
+      walk_strided(loop, grad.mutable_data() + first, g.data(),
                    [](float& to, const float& from) { to = from; });
     }
     return std::vector<Tensor>{grad};
@@ -218,7 +218,7 @@ Tensor slice(const Tensor& x, Index begin, Index end) {
   const Tensor y = TensorAccess::view(x, x.shape().with_dim(0, end - begin), begin * row);
   const auto backward = [shape = x.shape(), offset = begin * row](const Tensor& g) {
     Tensor grad = Tensor::zeros(shape);
-    std::ranges::copy(g.span(), grad.data() + offset);
+    std::ranges::copy(g.span(), grad.mutable_data() + offset);
     return std::vector<Tensor>{grad};
   };
   return record("slice", y, {x}, backward, BackwardReads::nothing);

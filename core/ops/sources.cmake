@@ -3,7 +3,7 @@ target_sources(octet_training PRIVATE
   ops/activation.cpp
   ops/batch_norm.cpp
   ops/channel_statistics.cpp
-  ops/code_tensor.cpp
+  ops/quantized_tensor.cpp
   ops/conv2d.cpp
   ops/conv2d_gradients.cpp
   ops/depthwise_conv2d.cpp

@@ -18,7 +18,7 @@ TensorRows::TensorRows(const Tensor& x, Index row) : x_(x.detach()), row_(row) {
   if (computes_rows(x, row)) {
     lazy_ = *detail::TensorAccess::pending(x);
   } else {
-    data_ = std::as_const(x_).data();
+    data_ = x_.data();
   }
 }
 

@@ -85,7 +85,7 @@ void require_known(const Graph& graph) {
 bool same_weights(const Weights& a, const Weights& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
     return x.first == y.first && x.second.shape() == y.second.shape() &&
-           std::ranges::equal(std::as_const(x.second).span(), std::as_const(y.second).span());
+           std::ranges::equal(x.second.span(), y.second.span());
   });
 }
 
@@ -342,7 +342,7 @@ void Builder::set_weights() {
         refuse("import_onnx: layer \"{}\": expected \"{}\" of another shape than {}", layer.name(),
                key, given.shape().to_string());
       }
-      std::ranges::copy(given.span(), found->tensor.span().begin());
+      std::ranges::copy(given.span(), found->tensor.mutable_span().begin());
     }
   }
 }

@@ -148,7 +148,7 @@ class ImportedGraph {
                                       target.name, target.tensor.shape().to_string()));
       }
       const Tensor& values = from->tensor;
-      std::ranges::copy(values.span(), target.tensor.data());
+      std::ranges::copy(values.span(), target.tensor.mutable_data());
     }
   }
 

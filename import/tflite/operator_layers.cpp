@@ -239,7 +239,7 @@ class Converter {
     }
     constant = constant.reshape({channels}).clone();
     if (op_.code == OpCode::sub) {
-      for (float& value : constant.span()) value = -value;
+      for (float& value : constant.mutable_span()) value = -value;
     }
     const bool scales = op_.code == OpCode::mul;
     constexpr float kEpsilon = 0x1p-10F;
@@ -280,7 +280,7 @@ class Converter {
   void pad() {
     if (op_.code == OpCode::padv2) {
       const Tensor value = floats_of(input(2));
-      if (std::as_const(value).item() != 0.0F) refuse("it pads by other numbers than 0");
+      if (value.item() != 0.0F) refuse("it pads by other numbers than 0");
     }
     const std::vector<std::int32_t> p = values_of<std::int32_t>(input(1));
     if (p.size() != 8 || p[0] != 0 || p[1] != 0 || p[6] != 0 || p[7] != 0) {

@@ -36,7 +36,7 @@ float float_of_half(std::uint16_t bits) {
 
 Tensor float_tensor(FloatType type, const Shape& shape, std::span<const std::uint8_t> bytes) {
   Tensor result(shape);
-  const std::span<float> to = result.span();
+  const std::span<float> to = result.mutable_span();
   switch (type) {
     case FloatType::f16:
       convert_all<std::uint16_t>(bytes, to, float_of_half);

@@ -166,7 +166,7 @@ LoadedWeights load_weights(Model& model, const std::filesystem::path& path,
   for (std::size_t i = 0; i < values.size(); ++i) {
     Tensor target = matches.pairs[i].first->tensor;
     const Tensor& from = values[i];
-    std::ranges::copy(from.span(), target.data());
+    std::ranges::copy(from.span(), target.mutable_data());
   }
   return result;
 }

@@ -153,7 +153,7 @@ std::vector<WeightSlot> weight_slots(const Model& model, const WeightRules& rule
 
 Tensor from_file_layout(const Tensor& values, const WeightSlot& slot) {
   Tensor result(slot.tensor.shape());
-  const std::span<float> to = result.span();
+  const std::span<float> to = result.mutable_span();
   const std::span<const float> from = values.span();
   each_position(slot, [&](std::size_t element, std::size_t at) { to[element] = from[at]; });
   return result;
@@ -161,7 +161,7 @@ Tensor from_file_layout(const Tensor& values, const WeightSlot& slot) {
 
 Tensor to_file_layout(const WeightSlot& slot) {
   Tensor result(slot.layout.file_shape);
-  const std::span<float> to = result.span();
+  const std::span<float> to = result.mutable_span();
   const Tensor& tensor = slot.tensor;
   const std::span<const float> from = tensor.span();
   each_position(slot, [&](std::size_t element, std::size_t at) { to[at] = from[element]; });

@@ -139,14 +139,15 @@ std::int32_t Lowering::shared_constant(const Current& now, const std::string& na
 }
 
 std::int32_t Lowering::quantized_constant(std::string name, const Tensor& parameter) {
-  const QuantParams& params = *detail::TensorAccess::grid(parameter);
+  const QuantParams& params = *parameter.quantization();
+  const detail::StoredIntegers integers = integers_of(parameter, params);
   const auto size = static_cast<std::size_t>(parameter.size());
-  if (type_of_codes(params) == DType::int16) {
+  if (const auto* values = integers.as<std::int16_t>()) {
     return builder_.constant(std::move(name), DType::int16, extents_of(parameter),
-                             std::span(int16_codes(parameter, params).get(), size), params);
+                             std::span(values, size), params);
   }
   return builder_.constant(std::move(name), DType::int8, extents_of(parameter),
-                           std::span(codes_on_grid(parameter, params).get(), size), params);
+                           std::span(integers.as<std::int8_t>(), size), params);
 }
 
 /// Returns the constant of a step of kind parameter: one for all uses of its layer.
@@ -157,10 +158,10 @@ std::int32_t Lowering::parameter(const Current& now) {
   const Tensor values = now.step.parameter.detach();
   const bool is_quantized =
       scheme != nullptr && scheme->result != nullptr && numbers_ == Numbers::integers;
-  at->second = is_quantized ? quantized_constant(now.result.name(),
-                                                 scheme->result->quantize_dequantize(values))
-                            : builder_.constant(now.result.name(), DType::float32,
-                                                extents_of(values), std::as_const(values).span());
+  at->second =
+      is_quantized
+          ? quantized_constant(now.result.name(), scheme->result->quantize_dequantize(values))
+          : builder_.constant(now.result.name(), DType::float32, extents_of(values), values.span());
   return at->second;
 }
 
@@ -175,8 +176,8 @@ std::vector<std::int32_t> Lowering::real_weights(const Current& now, const Layer
   std::vector<std::int32_t> constants = {shared_constant(now, kernel_name(now.step), DType::float32,
                                                          operator_shape(weights), lying.span())};
   if (weights.bias.defined()) {
-    constants.push_back(shared_constant(now, bias_name(now.step), DType::float32, {units},
-                                        std::as_const(weights.bias).span()));
+    constants.push_back(
+        shared_constant(now, bias_name(now.step), DType::float32, {units}, weights.bias.span()));
   }
   return constants;
 }

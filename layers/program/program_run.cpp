@@ -16,7 +16,7 @@ namespace {
 bool is_quantized(const Step& step, const Tensor& result) {
   if (step.scheme == nullptr) return false;
   return step.scheme->options->simulation == Simulation::fake_quant ||
-         detail::TensorAccess::grid(result) != nullptr;
+         result.quantization() != nullptr;
 }
 
 /// A step by itself: in floats, or as its scheme says.

@@ -49,7 +49,7 @@ void ClipObserver::observe(const Tensor& x) {
 void ClipObserver::calibrate(const Tensor& x) {
   const std::vector<Range> limits = limits_of(x);
   if (found_.empty() || !std::ranges::equal(x.span(), searched_)) search(x, limits);
-  std::ranges::copy(found_, clip_.data());
+  std::ranges::copy(found_, clip_.mutable_data());
   follow(limits);
   set_updates(1.0F);
 }
@@ -116,7 +116,7 @@ void HistogramObserver::calibrate(const Tensor& x) {
   const Range found = limits_of(x).front();
   MagnitudeHistogram counted = histogram();
   counted.add(x.span());
-  const std::span<const float> extremes = std::as_const(extremes_).span();
+  const std::span<const float> extremes = extremes_.span();
   take(counted, {std::min(extremes[0], found.min), std::max(extremes[1], found.max)});
   set_updates(updates() + 1.0F);
 }
@@ -133,7 +133,7 @@ void HistogramObserver::merge_calibrated(const Observer& before,
   for (const auto& part : parts) {
     const std::vector<NamedTensor> counters = part->counters();
     counted.add_new(histogram_of(counters), counted_before);
-    const std::span<const float> extremes = std::as_const(counters.at(1).tensor).span();
+    const std::span<const float> extremes = counters.at(1).tensor.span();
     limits = {std::min(limits.min, extremes[0]), std::max(limits.max, extremes[1])};
   }
   take(counted, limits);
@@ -148,9 +148,9 @@ void HistogramObserver::take(const MagnitudeHistogram& histogram, const MinMax& 
   const Range range = widened({part.min, part.max});
   mins()[0] = range.min;
   maxs()[0] = range.max;
-  extremes_.span()[0] = limits.min;
-  extremes_.span()[1] = limits.max;
-  std::ranges::copy(histogram.packed(), histogram_.span().begin());
+  extremes_.mutable_span()[0] = limits.min;
+  extremes_.mutable_span()[1] = limits.max;
+  std::ranges::copy(histogram.packed(), histogram_.mutable_span().begin());
 }
 
 float MseObserver::clip_of(std::span<const float> values, const Range& /*limits*/) const {

@@ -4,6 +4,7 @@
 #include <octet/core/kernels/repeated_row.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
@@ -186,7 +187,7 @@ struct IntegerLinear::Operands {
     const KernelMask mask_rows = kernel_mask();
     if (!mask_rows) return;
     const std::size_t rows = static_cast<std::size_t>(kernel.size()) / units();
-    float* const to = gradient.data();
+    float* const to = gradient.mutable_data();
     parallel_for(rows, thread_share(rows, parallel_grain(Work::map_floats, units())),
                  [&](std::size_t begin, std::size_t end) {
                    mask_rows(static_cast<Index>(begin), static_cast<Index>(end),
@@ -275,17 +276,18 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
     scales[j] = grid.scale() * operands->weight_scale(j);
   }
   const RealLimits clamp = real_limits(activation_);
-  const TensorCodes x_codes = codes_on_grid(x, grid);
+  const detail::StoredIntegers stored = integers_of(x, grid);
+  const auto* const x_codes = stored.as<std::int8_t>();
   operands_ = std::move(operands);
   const ProfilePart profiled("products");
   if (use == Sums::dropped) {
     const RealForm reals_of(std::move(scales), clamp);
     real_ = Tensor({form.rows(), width});
-    float* const real = real_.data();
-    form.compute(x_codes.get(), [&](Index begin, Index end, Index unit, Index units,
-                                    const std::int32_t* sums) {
-      reals_of.write(sums, units, end - begin, unit, units, real + begin * width + unit, width);
-    });
+    float* const real = real_.mutable_data();
+    form.compute(
+        x_codes, [&](Index begin, Index end, Index unit, Index units, const std::int32_t* sums) {
+          reals_of.write(sums, units, end - begin, unit, units, real + begin * width + unit, width);
+        });
     return;
   }
   sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(form.rows() * width));
@@ -305,7 +307,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
     if (!limits) limits = found;
     limits->include(found);
   };
-  form.compute(x_codes.get(), sums_.get(), measure);
+  form.compute(x_codes, sums_.get(), measure);
   if (limits) detail::TensorAccess::set_limits(real_, *limits);
 }
 
@@ -357,8 +359,8 @@ Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation act
         epilogue.requantize(sums.subspan(at, part.size()), part);
         if (done) done(static_cast<Index>(begin), static_cast<Index>(end));
       });
-  return tensor_of_codes(operands_->sums->result_shape(),
-                         std::make_shared<const QuantParams>(output), codes);
+  return quantized_tensor(operands_->sums->result_shape(),
+                          std::make_shared<const QuantParams>(output), codes);
 }
 
 Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& learned) const {

@@ -5,6 +5,7 @@
 #include <octet/core/function_ref.h>
 #include <octet/core/kernels/passes.h>
 #include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/program/lowering.h>
@@ -55,7 +56,7 @@ Index one_batch(std::span<const Tensor> inputs, const std::string& owner) {
 }  // namespace
 
 const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
-  const auto& grid = detail::TensorAccess::grid(x);
+  const auto& grid = x.quantization();
   if (grid == nullptr) {
     throw InvalidArgument(fmt::format(
         "{}: integer simulation expects a quantized input, found real values; quantize the layer "
@@ -65,64 +66,43 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
   return *grid;
 }
 
-bool on_int16_grid(const Tensor& x) {
-  const auto& grid = detail::TensorAccess::grid(x);
-  return grid != nullptr && type_of_codes(*grid) == DType::int16;
+bool is_int16(const Tensor& x) {
+  const auto& params = x.quantization();
+  return params != nullptr && type_of_codes(*params) == DType::int16;
 }
 
 namespace {
 
-/// The memory of an operator's codes: int8, or int16.
-struct CodeMemory {
-  std::shared_ptr<std::int8_t[]> int8{};
-  std::shared_ptr<std::int16_t[]> int16{};
-
-  static CodeMemory of(const ModelTensor& tensor, Index batch) {
-    const auto size = static_cast<std::size_t>(batch * tensor.size());
-    if (tensor.dtype == DType::int16) return {.int16 = allocate_array<std::int16_t>(size)};
-    return {.int8 = allocate_array<std::int8_t>(size)};
-  }
-  std::byte* data() const {
-    return int16 != nullptr ? reinterpret_cast<std::byte*>(int16.get())
-                            : reinterpret_cast<std::byte*>(int8.get());
-  }
-  /// The tensor of the codes.
-  Tensor tensor(const Shape& shape, const QuantParams& params) const {
-    auto grid = std::make_shared<const QuantParams>(params);
-    if (int16 == nullptr) return tensor_of_codes(shape, std::move(grid), int8);
-    return tensor_of_int16(shape, std::move(grid),
-                           {int16.get(), static_cast<std::size_t>(shape.size())});
-  }
-};
+std::shared_ptr<std::byte[]> memory_of(const ModelTensor& tensor, Index batch) {
+  return allocate_array<std::byte>(static_cast<std::size_t>(batch * tensor.size()) *
+                                   size_of(tensor.dtype));
+}
 
 /// Runs operators on the quantized values of `inputs`: the results of all of them.
 std::vector<Tensor> run_on_codes(const PreparedOperators& operators, std::span<const Tensor> inputs,
                                  const std::string& owner) {
   const IntegerModel& model = operators.model();
   const Index batch = one_batch(inputs, owner);
-  std::vector<std::shared_ptr<const void>> held;
+  std::vector<detail::StoredIntegers> held;
   std::vector<const std::byte*> from;
   for (const Tensor& x : inputs) {
-    const QuantParams& grid = require_grid(x, owner);
-    if (on_int16_grid(x)) {
-      held.push_back(int16_codes(x, grid));
-    } else {
-      held.push_back(codes_on_grid(x, grid));
-    }
-    from.push_back(static_cast<const std::byte*>(held.back().get()));
+    held.push_back(integers_of(x, require_grid(x, owner)));
+    from.push_back(held.back().bytes());
   }
-  std::vector<CodeMemory> codes;
+  std::vector<std::shared_ptr<std::byte[]>> made;
   std::vector<std::byte*> to;
   for (const std::int32_t output : model.outputs) {
-    codes.push_back(CodeMemory::of(model.tensors[static_cast<std::size_t>(output)], batch));
-    to.push_back(codes.back().data());
+    made.push_back(memory_of(model.tensors[static_cast<std::size_t>(output)], batch));
+    to.push_back(made.back().get());
   }
   if (batch > 0) operators.run(batch, from, to);
   std::vector<Tensor> results;
-  for (std::size_t i = 0; i < codes.size(); ++i) {
+  for (std::size_t i = 0; i < made.size(); ++i) {
     const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.outputs[i])];
     const Shape example(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
-    results.push_back(codes[i].tensor(example.with_batch(batch), tensor.quantization));
+    results.push_back(quantized_tensor(example.with_batch(batch),
+                                       std::make_shared<const QuantParams>(tensor.quantization),
+                                       {tensor.dtype, std::move(made[i])}));
   }
   return results;
 }
@@ -130,7 +110,7 @@ std::vector<Tensor> run_on_codes(const PreparedOperators& operators, std::span<c
 /// `result` with the gradients of `real`, which pass where they are not clipped, if they are.
 Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
                          const LearnedRange& learned) {
-  const auto& grid = detail::TensorAccess::grid(result);
+  const auto& grid = result.quantization();
   std::vector<Tensor> sources = {real};
   learned.append_to(sources);
   const auto backward = [real, grid, clips, learned](const Tensor& g) {

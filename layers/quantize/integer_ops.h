@@ -77,7 +77,7 @@ Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& re
 /// What a StepScheme keeps for integer_operator(): operators stay prepared while scales do.
 std::shared_ptr<PreparedStep> make_prepared_step();
 
-/// Whether x lies on a grid of int16 codes.
-bool on_int16_grid(const Tensor& x);
+/// Whether the quantized values of x need int16.
+bool is_int16(const Tensor& x);
 
 }  // namespace octet

@@ -21,7 +21,7 @@ std::int32_t lsq_zero_point(const QuantSpec& spec) {
 
 /// A write would make a backward pass refuse what an earlier operator of this step has read.
 void set_unless_equal(Tensor& tensor, std::size_t at, float value) {
-  if (std::as_const(tensor).data()[at] != value) tensor.data()[at] = value;
+  if (tensor.data()[at] != value) tensor.mutable_data()[at] = value;
 }
 
 }  // namespace
@@ -112,8 +112,8 @@ void LearnedScale::do_build(const Shape& shape) {
 }
 
 void LearnedScale::start(const ObservedRange& range) {
-  const std::span<const float> mins = std::as_const(range.min).span();
-  const std::span<const float> maxs = std::as_const(range.max).span();
+  const std::span<const float> mins = range.min.span();
+  const std::span<const float> maxs = range.max.span();
   std::vector<float> lows(mins.begin(), mins.end());
   std::vector<float> highs(maxs.begin(), maxs.end());
   // Without an offset the range is one from 0 on, whatever was measured below.
@@ -132,9 +132,7 @@ void LearnedScale::start(const ObservedRange& range) {
 }
 
 /// Whether start() was called, or a file has said where the parameters started.
-bool LearnedScale::started() const {
-  return std::as_const(parameters_.front().start).data()[0] > 0.0F;
-}
+bool LearnedScale::started() const { return parameters_.front().start.data()[0] > 0.0F; }
 
 /// Whether no optimizer has moved a parameter yet.
 bool LearnedScale::follows_range() const {
@@ -215,7 +213,7 @@ LearnedRange LearnedScale::learned_range() const {
     std::vector<Tensor> result(count);
     for (std::size_t p = 0; p < count; ++p) {
       result[p] = Tensor(shape);
-      float* to = result[p].data();
+      float* to = result[p].mutable_data();
       for (std::size_t c = 0; c < sums.size(); ++c) {
         const auto slopes =
             gradient(sums[c], quant.qmin - quant.zero_point(c), quant.qmax - quant.zero_point(c));

@@ -95,9 +95,9 @@ std::vector<Observer::Range> Observer::limits_of(const Tensor& x) const {
 void Observer::merge_calibrated(const Observer& /*before*/,
                                 std::span<const std::unique_ptr<Observer>> parts) {
   for (const auto& part : parts) {
-    std::ranges::transform(mins(), std::as_const(part->range_->min).span(), mins().begin(),
+    std::ranges::transform(mins(), part->range_->min.span(), mins().begin(),
                            [](float a, float b) { return std::min(a, b); });
-    std::ranges::transform(maxs(), std::as_const(part->range_->max).span(), maxs().begin(),
+    std::ranges::transform(maxs(), part->range_->max.span(), maxs().begin(),
                            [](float a, float b) { return std::max(a, b); });
   }
 }

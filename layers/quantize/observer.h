@@ -99,10 +99,10 @@ class Observer {
   /// `range` widened to hold 0 and made symmetric where the spec says so.
   Range widened(const Range& range) const;
 
-  std::span<float> mins() { return range_->min.span(); }
-  std::span<float> maxs() { return range_->max.span(); }
+  std::span<float> mins() { return range_->min.mutable_span(); }
+  std::span<float> maxs() { return range_->max.mutable_span(); }
   float updates() const { return range_->updates.item(); }
-  void set_updates(float count) { range_->updates.data()[0] = count; }
+  void set_updates(float count) { range_->updates.mutable_data()[0] = count; }
 
   const QuantSpec& spec() const { return spec_; }
   /// The tensor's name in errors.

@@ -123,7 +123,7 @@ void MeanMagnitudeObserver::observe(const Tensor& x) {
     run *= static_cast<std::size_t>(x.dim(i));
   }
   std::vector<double> sums(channels);
-  const std::span<const float> values = std::as_const(x).span();
+  const std::span<const float> values = x.span();
   for (std::size_t i = 0; i < values.size(); ++i) {
     sums[axis < 0 ? 0 : i / run % channels] += std::fabs(double{values[i]});
   }

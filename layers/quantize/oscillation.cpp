@@ -32,8 +32,8 @@ void move(float& average, float value) {
 
 double share_of(const Tensor& tensor, float threshold) {
   if (!tensor.defined() || tensor.size() == 0) return 0.0;
-  const auto above = std::ranges::count_if(std::as_const(tensor).span(),
-                                           [threshold](float v) { return v > threshold; });
+  const auto above =
+      std::ranges::count_if(tensor.span(), [threshold](float v) { return v > threshold; });
   return static_cast<double>(above) / static_cast<double>(tensor.size());
 }
 
@@ -67,13 +67,13 @@ void WeightOscillation::build(const Shape& shape) {
 void WeightOscillation::count(Tensor kernel, const QuantParams& grid) {
   const ElementScales scales(kernel, grid);
   const bool is_first = passes_.item() == 0.0F;
-  passes_.data()[0] += 1.0F;
-  const float* weights = std::as_const(kernel).data();
-  float* code = code_.data();
-  float* direction = direction_.data();
-  float* frequency = frequency_.data();
-  float* mean = freezes() ? mean_.data() : nullptr;
-  float* frozen = freezes() ? frozen_.data() : nullptr;
+  passes_.mutable_data()[0] += 1.0F;
+  const float* weights = kernel.data();
+  float* code = code_.mutable_data();
+  float* direction = direction_.mutable_data();
+  float* frequency = frequency_.mutable_data();
+  float* mean = freezes() ? mean_.mutable_data() : nullptr;
+  float* frozen = freezes() ? frozen_.mutable_data() : nullptr;
   const auto count_weight = [&](std::size_t i) {
     const float now = std::clamp(std::round(weights[i] / scales.at(i)),
                                  static_cast<float>(grid.qmin), static_cast<float>(grid.qmax));
@@ -103,8 +103,8 @@ bool WeightOscillation::is_held(const Tensor& kernel, const QuantParams& grid) c
   if (!freezes()) return true;
   const ElementScales scales(kernel, grid);
   const std::span<const float> weights = kernel.span();
-  const std::span<const float> frozen = std::as_const(frozen_).span();
-  const std::span<const float> code = std::as_const(code_).span();
+  const std::span<const float> frozen = frozen_.span();
+  const std::span<const float> code = code_.span();
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (frozen[i] != 0.0F && weights[i] != code[i] * scales.at(i)) return false;
   }
@@ -114,9 +114,9 @@ bool WeightOscillation::is_held(const Tensor& kernel, const QuantParams& grid) c
 void WeightOscillation::hold(Tensor kernel, const QuantParams& grid) const {
   if (is_held(kernel, grid)) return;
   const ElementScales scales(kernel, grid);
-  const std::span<const float> frozen = std::as_const(frozen_).span();
-  const std::span<const float> code = std::as_const(code_).span();
-  const std::span<float> weights = kernel.span();
+  const std::span<const float> frozen = frozen_.span();
+  const std::span<const float> code = code_.span();
+  const std::span<float> weights = kernel.mutable_span();
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (frozen[i] != 0.0F) weights[i] = code[i] * scales.at(i);
   }

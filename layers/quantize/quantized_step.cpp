@@ -25,8 +25,7 @@ namespace {
 using detail::TensorAccess;
 
 bool all_on_grids(std::span<const Tensor> inputs) {
-  return std::ranges::all_of(inputs,
-                             [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
+  return std::ranges::all_of(inputs, [](const Tensor& x) { return x.quantization() != nullptr; });
 }
 
 bool in_integers(const StepScheme& scheme) {
@@ -99,7 +98,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   weights.bias = {};
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
-  const bool in_int32 = multiplies_integers(scheme) && !on_int16_grid(x);
+  const bool in_int32 = multiplies_integers(scheme) && !is_int16(x);
   const Tensor z = in_int32
                        ? IntegerLinear(weights, FusedActivation::none, x, scheme.kernel->params(),
                                        scheme.options->rounding, scheme.owner,
@@ -145,8 +144,7 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
     const Tensor linear = fake_quant_linear(step, weights, in.x[0]);
     return finished(scheme, apply_activation(step.clamp, linear), in);
   }
-  return on_int16_grid(in.x[0]) ? int16_linear(step, weights, in)
-                                : integer_linear(step, weights, in);
+  return is_int16(in.x[0]) ? int16_linear(step, weights, in) : integer_linear(step, weights, in);
 }
 
 /// QUANTIZE: of real values, or of integers that get another scale.
@@ -155,7 +153,7 @@ Tensor quantized(const Step& step, const StepInputs& in) {
   const Tensor& x = in.x[0];
   watch_result(scheme, x, in.context);
   const bool on_integers = in_integers(scheme) && scheme.requantizes && scheme.result->enabled() &&
-                           TensorAccess::grid(x) != nullptr;
+                           x.quantization() != nullptr;
   if (!on_integers) return simulated(scheme, *scheme.result, x);
   return integer_operator(step, in, x, /*clips=*/true, scheme.result->learned_range());
 }
@@ -192,12 +190,12 @@ Tensor joined(const Step& step, const StepInputs& in) {
   std::vector<Tensor> aligned;
   for (std::size_t i = 0; i < in.x.size(); ++i) {
     const Tensor& x = in.x[i];
-    const auto& own = TensorAccess::grid(x);
+    const auto& own = x.quantization();
     const bool lies_on_it = own != nullptr && *own == *grid;
     aligned.push_back(lies_on_it       ? x
                       : widest == 1.0F ? simulated(scheme, *shared, x)
                       : in_integers(scheme)
-                          ? put_on_grid(x, grid, quantize_mode(scheme.options->rounding))
+                          ? quantize_dequantize(x, grid, quantize_mode(scheme.options->rounding))
                           : widened(*shared, x, in.widened[i]));
     // lower() writes a QUANTIZE for it.
     if (in.before != nullptr && own != nullptr && !lies_on_it) {
@@ -215,8 +213,7 @@ Tensor joined(const Step& step, const StepInputs& in) {
 Tensor fixed(const Step& step, const StepInputs& in) {
   const Tensor& x = in.x[0];
   if (in.context.logits && step.code == OpCode::softmax) return x;
-  const bool on_int8 =
-      in_integers(*step.scheme) && TensorAccess::grid(x) != nullptr && !on_int16_grid(x);
+  const bool on_int8 = in_integers(*step.scheme) && x.quantization() != nullptr && !is_int16(x);
   if (!on_int8) return in_floats(step, in);
   const Tensor real = wants_gradient(step, in.x) ? in_floats(step, in) : Tensor();
   return integer_operator(step, in, real, /*clips=*/false, {});
@@ -227,7 +224,7 @@ Tensor as_input(const Step& step, const StepInputs& in) {
   Tensor real = in_floats(step, in);
   // What leaves all integers as they are, as a RESHAPE, says so itself.
   const bool done =
-      !in_integers(*step.scheme) || !all_on_grids(in.x) || TensorAccess::grid(real) != nullptr;
+      !in_integers(*step.scheme) || !all_on_grids(in.x) || real.quantization() != nullptr;
   if (done) return real;
   const bool clips = step.code == OpCode::relu6;
   return integer_operator(step, in, real, clips, {});

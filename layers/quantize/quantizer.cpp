@@ -39,8 +39,7 @@ std::vector<Index> exchanged_with_last(int axis, Index rank) {
 
 QuantParams detail::params_of(const ObservedRange& range, const QuantSpec& spec,
                               const std::string& owner) {
-  return choose_quant_params(std::as_const(range.min).span(), std::as_const(range.max).span(), spec,
-                             owner);
+  return choose_quant_params(range.min.span(), range.max.span(), spec, owner);
 }
 
 detail::ObserverSnapshot::ObserverSnapshot(const Observer& observer) {
@@ -56,7 +55,7 @@ detail::ObserverSnapshot::ObserverSnapshot(const Observer& observer) {
 void detail::ObserverSnapshot::restore() {
   const float* from = values_.data();
   for (Tensor& tensor : tensors_) {
-    std::copy_n(from, tensor.size(), tensor.data());
+    std::copy_n(from, tensor.size(), tensor.mutable_data());
     from += tensor.size();
   }
 }
@@ -206,7 +205,7 @@ ObservedRange Quantizer::common_range() const {
 void Quantizer::keep_zero_point(const QuantParams& params) const {
   const auto keep = [&params](Member& member) {
     if (member.zero_point.defined()) {
-      member.zero_point.data()[0] = static_cast<float>(params.zero_point());
+      member.zero_point.mutable_data()[0] = static_cast<float>(params.zero_point());
     }
   };
   if (const Group* tied = group()) {
@@ -278,7 +277,7 @@ Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
         "{}: quantize_dequantize() expected one range for the tensor, found {}; use fake_quant()",
         owner_, grid->channels()));
   }
-  return put_on_grid(x, grid, mode, learned_range());
+  return octet::quantize_dequantize(x, grid, mode, learned_range());
 }
 
 /// Puts tensors of a part of the quantizer behind `list`, under its prefix.

@@ -91,7 +91,7 @@ class Quantizer {
   void settle_range();
 
   /// While frozen, observe() changes nothing. Saved with the model.
-  void freeze(bool frozen) { frozen_.data()[0] = frozen ? 1.0F : 0.0F; }
+  void freeze(bool frozen) { frozen_.mutable_data()[0] = frozen ? 1.0F : 0.0F; }
   bool frozen() const { return frozen_.item() != 0.0F; }
   /// While disabled, tensors pass the simulation unchanged; ranges are still observed.
   void enable(bool enabled) { enabled_ = enabled; }

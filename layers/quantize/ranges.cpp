@@ -46,9 +46,8 @@ bool saw_zeros_alone(const Quantizer& quantizer) {
   const ObservedRange& range = quantizer.observer().range();
   const auto is_zero = [](float value) { return value == 0.0F; };
   return quantizer.built() && !quantizer.tied() && range.updates.item() > 0.0F &&
-         !range.usable_from_start &&
-         std::ranges::all_of(std::as_const(range.min).span(), is_zero) &&
-         std::ranges::all_of(std::as_const(range.max).span(), is_zero);
+         !range.usable_from_start && std::ranges::all_of(range.min.span(), is_zero) &&
+         std::ranges::all_of(range.max.span(), is_zero);
 }
 
 }  // namespace

@@ -16,10 +16,10 @@ Tensor quantized_and_back(const Tensor& x, QuantParams params) {
   Tensor y(x.shape());
   if (!params.per_channel()) {
     quantize(x.span(), params, quantized);
-    dequantize(quantized, params, y.span());
+    dequantize(quantized, params, y.mutable_span());
   } else {
     quantize(x.span(), x.shape().dims(), params, quantized);
-    dequantize(quantized, x.shape().dims(), params, y.span());
+    dequantize(quantized, x.shape().dims(), params, y.mutable_span());
   }
   return y;
 }

@@ -170,7 +170,7 @@ std::vector<StepSums> step_sums(const Tensor& x, const Tensor& g, const LearnedS
 std::vector<StepSums> step_sums_and_passed(const Tensor& x, const Tensor& g,
                                            const LearnedSteps& learned, const Tensor& to) {
   Tensor passed = to;
-  return {sums_of_one_step(x, g, learned, passed.data())};
+  return {sums_of_one_step(x, g, learned, passed.mutable_data())};
 }
 
 std::vector<StepSums> step_sums_and_mask(const Tensor& x, Tensor& g, const LearnedSteps& learned) {
@@ -181,7 +181,7 @@ std::vector<StepSums> step_sums_and_mask(const Tensor& x, Tensor& g, const Learn
   StepSumParts parts(learned, rows, columns, part / columns);
   Tensor result = pending == nullptr ? g : Tensor(g.shape());
   const float* values = x.data();
-  float* const to = result.data();
+  float* const to = result.mutable_data();
   for_each_part(rows, parts.rows_per_part(), [&](std::size_t begin, std::size_t end) {
     const std::size_t at = begin * columns;
     // Summed while it is in the cache, and the kernel too.
@@ -198,7 +198,7 @@ Tensor passed_gradient(const Tensor& x, const Tensor& g, const LearnedSteps& lea
   const std::size_t channels = learned.passes.size();
   const float* values = x.data();
   const float* from = g.data();
-  float* to = result.data();
+  float* to = result.mutable_data();
   const auto size = static_cast<std::size_t>(x.size());
   parallel_for(size, thread_share(size, parallel_grain(Work::map_floats)),
                [&](std::size_t begin, std::size_t end) {

@@ -1,92 +1,74 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
+#include <octet/core/dtype.h>
 #include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/byte_codes.h>
 #include <octet/core/quant/quantize.h>
-#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/tensor_codes.h>
-#include <octet/runtime/integer_model.h>
 
 #include <cstddef>
-#include <limits>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace octet {
 
+using detail::StoredIntegers;
 using detail::TensorAccess;
-
-TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode mode) {
-  const auto size = static_cast<std::size_t>(x.size());
-  auto codes = allocate_array<std::int8_t>(size);
-  if (const std::uint8_t* bytes = TensorAccess::bytes(x)) {
-    const ByteCodes table(grid, mode);
-    parallel_for(size, thread_share(size, parallel_grain(Work::read_bytes)),
-                 [&](std::size_t begin, std::size_t end) {
-                   table.run({bytes + begin, end - begin}, {codes.get() + begin, end - begin});
-                 });
-    return codes;
-  }
-  const std::span<const float> reals = x.span();
-  parallel_for(
-      size, thread_share(size, parallel_grain(Work::read_floats)),
-      [&](std::size_t begin, std::size_t end) {
-        quantize(reals.subspan(begin, end - begin), grid, {codes.get() + begin, end - begin}, mode);
-      });
-  return codes;
-}
-
-TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid) {
-  if (TensorCodes codes = TensorAccess::codes(x)) return codes;
-  return quantize_tensor(x, grid);
-}
-
-std::shared_ptr<const std::int16_t[]> int16_codes(const Tensor& x, const QuantParams& grid,
-                                                  RoundMode mode) {
-  const std::span<const float> reals = x.span();
-  auto codes = allocate_array<std::int16_t>(reals.size());
-  parallel_for(
-      reals.size(), thread_share(reals.size(), parallel_grain(Work::read_floats)),
-      [&](std::size_t begin, std::size_t end) {
-        quantize(reals.subspan(begin, end - begin), grid, {codes.get() + begin, end - begin}, mode);
-      });
-  return codes;
-}
-
-Tensor tensor_of_int16(const Shape& shape, std::shared_ptr<const QuantParams> grid,
-                       std::span<const std::int16_t> codes) {
-  Tensor y(shape);
-  const std::span<float> reals(y.data(), codes.size());
-  parallel_for(reals.size(), thread_share(reals.size(), parallel_grain(Work::write_floats)),
-               [&](std::size_t begin, std::size_t end) {
-                 dequantize(codes.subspan(begin, end - begin), *grid,
-                            reals.subspan(begin, end - begin));
-               });
-  TensorAccess::set_grid(y, std::move(grid));
-  return y;
-}
 
 namespace {
 
-/// The reals that the codes of x stand for.
-Tensor on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, RoundMode mode) {
-  if (type_of_codes(*grid) == DType::int16) {
-    const auto codes = int16_codes(x, *grid, mode);
-    return tensor_of_int16(x.shape(), std::move(grid),
-                           {codes.get(), static_cast<std::size_t>(x.size())});
-  }
-  TensorCodes codes = quantize_tensor(x, *grid, mode);
-  return tensor_of_codes(x.shape(), std::move(grid), std::move(codes));
+template <class T>
+StoredIntegers quantized(std::span<const float> values, const QuantParams& params, RoundMode mode) {
+  auto integers = allocate_array<T>(values.size());
+  parallel_for(values.size(), thread_share(values.size(), parallel_grain(Work::read_floats)),
+               [&](std::size_t begin, std::size_t end) {
+                 quantize(values.subspan(begin, end - begin), params,
+                          {integers.get() + begin, end - begin}, mode);
+               });
+  return integers;
+}
+
+/// Looks the values of pixels up: there are 256.
+StoredIntegers quantized_pixels(std::span<const std::uint8_t> pixels, const QuantParams& params,
+                                RoundMode mode) {
+  auto integers = allocate_array<std::int8_t>(pixels.size());
+  const ByteCodes table(params, mode);
+  parallel_for(
+      pixels.size(), thread_share(pixels.size(), parallel_grain(Work::read_bytes)),
+      [&](std::size_t begin, std::size_t end) {
+        table.run(pixels.subspan(begin, end - begin), {integers.get() + begin, end - begin});
+      });
+  return integers;
 }
 
 }  // namespace
 
-Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, RoundMode mode,
-                   const LearnedRange& learned) {
-  const RealLimits limits = learned.passes_or(real_limits(*grid));
-  const Tensor y = on_grid(x, std::move(grid), mode);
+StoredIntegers quantize_tensor(const Tensor& x, const QuantParams& params, RoundMode mode) {
+  if (type_of_codes(params) == DType::int16) {
+    return quantized<std::int16_t>(x.span(), params, mode);
+  }
+  const StoredIntegers stored = TensorAccess::integers(x);
+  if (const auto* pixels = stored.as<std::uint8_t>()) {
+    return quantized_pixels({pixels, static_cast<std::size_t>(x.size())}, params, mode);
+  }
+  return quantized<std::int8_t>(x.span(), params, mode);
+}
+
+StoredIntegers integers_of(const Tensor& x, const QuantParams& params) {
+  StoredIntegers stored = TensorAccess::integers(x);
+  return stored.dtype == type_of_codes(params) ? stored : quantize_tensor(x, params);
+}
+
+Tensor quantize_dequantize(const Tensor& x, std::shared_ptr<const QuantParams> params,
+                           RoundMode mode, const LearnedRange& learned) {
+  const RealLimits limits = learned.passes_or(real_limits(*params));
+  StoredIntegers integers = quantize_tensor(x, *params, mode);
+  const Tensor y = quantized_tensor(x.shape(), std::move(params), std::move(integers));
   std::vector<Tensor> inputs = {x};
   learned.append_to(inputs);
   return record("quantize_dequantize", y, inputs, [x, limits, learned](const Tensor& g) {

@@ -45,7 +45,7 @@ class DenseSumsOfLayer final : public WeightedSums {
 
   Tensor input_gradient(const Tensor& g) const override {
     Tensor result(x_shape_);
-    gemm_f32(g.dim(0), {g.data(), g.dim(1)}, sums_.weights(), scales_, result.data(),
+    gemm_f32(g.dim(0), {g.data(), g.dim(1)}, sums_.weights(), scales_, result.mutable_data(),
              result.dim(-1));
     return result;
   }
@@ -82,7 +82,7 @@ Tensor real_kernel(const Shape& shape, std::span<const std::int8_t> weights,
   Tensor kernel(shape);
   const Index units = shape.dim(-1);
   const Index patch = shape.size() / units;
-  float* real = kernel.data();
+  float* real = kernel.mutable_data();
   for (Index i = 0; i < patch; ++i) {
     for (Index u = 0; u < units; ++u) {
       const float scale = scales[scales.size() > 1 ? static_cast<std::size_t>(u) : 0];
@@ -122,7 +122,7 @@ class WindowSumsOfLayer : public WeightedSums {
       const Tensor& x, const Tensor& g,
       std::function<void(Index begin, Index end, float* rows)> finish) const override {
     Tensor result = kernel_gradient_of_images(x, g.reshape(results_)).reshape(kernel_);
-    if (finish) finish(0, kernel_.size() / units(), result.data());
+    if (finish) finish(0, kernel_.size() / units(), result.mutable_data());
     return result;
   }
 

@@ -53,7 +53,7 @@ Dataset examples(Index count, std::uint64_t seed) {
     const float of_x = x.span()[static_cast<std::size_t>(6 * i)];
     const float of_z = z.span()[static_cast<std::size_t>(3 * i)];
     kinds.push_back(of_x > 0.0F ? (of_z > 0.0F ? 2 : 1) : 0);
-    sizes.data()[i] = of_x - of_z;
+    sizes.mutable_data()[i] = of_x - of_z;
   }
   return Dataset::from_tensors("pairs", {x, z}, {kinds, sizes});
 }

@@ -212,7 +212,7 @@ TEST(BiasCorrection, RefusesByName) {
   expect_throws<InvalidArgument>([&] { correct_biases(model, source, x); },
                                  {"correct_biases", "reference of 3 layers", "found 2"});
   Tensor broken = x.clone();
-  broken.data()[0] = kNan;
+  broken.mutable_data()[0] = kNan;
   EXPECT_THROW(correct_biases(model, broken), NumericError);
 }
 

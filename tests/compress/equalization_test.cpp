@@ -28,13 +28,14 @@ void make_uneven(const Model& model, std::uint64_t seed) {
     for (Index c = 0; c < units; ++c) sizes.push_back(std::exp2(float(draw.between(-3, 3))));
     const Tensor drawn = random_tensor(tensor.shape(), seed++, -0.5F, 0.5F);
     for (Index i = 0; i < tensor.size(); ++i) {
-      Tensor(tensor).data()[i] = drawn.data()[i] * sizes[static_cast<std::size_t>(i % units)];
+      Tensor(tensor).mutable_data()[i] =
+          drawn.data()[i] * sizes[static_cast<std::size_t>(i % units)];
     }
   }
 }
 
 void scale(Tensor tensor, float factor) {
-  for (float& v : tensor.span()) v *= factor;
+  for (float& v : tensor.mutable_span()) v *= factor;
 }
 
 /// Outputs that are equal to one part in 10,000 of the largest.
@@ -204,11 +205,11 @@ TEST(Equalization, LeavesDeadChannelsToTheByte) {
   Tensor kernel = model.layer("a").weights()->kernel;
   Tensor reader = model.layer("b").weights()->kernel;
   for (Index row = 0; row < 3; ++row) {
-    kernel.data()[row * 5 + 1] = 0.0F;
-    kernel.data()[row * 5 + 3] *= 1e-9F;
+    kernel.mutable_data()[row * 5 + 1] = 0.0F;
+    kernel.mutable_data()[row * 5 + 3] *= 1e-9F;
   }
-  reader.data()[8] = 0.0F;
-  reader.data()[9] = 0.0F;
+  reader.mutable_data()[8] = 0.0F;
+  reader.mutable_data()[9] = 0.0F;
   const Sequential before(model);
   const Equalization report = cross_layer_equalization(model);
   const auto column = [](const Model& of, Index c) {
@@ -315,7 +316,7 @@ Model branches(float factor) {
   Tensor head = model.layer("head").weights()->kernel;
   for (Index i = 0; i < head.size(); ++i) {
     const Index channel = i / 3 % 12;
-    if (channel == 5 || channel == 6) head.data()[i] /= factor;
+    if (channel == 5 || channel == 6) head.mutable_data()[i] /= factor;
   }
   return model;
 }
@@ -363,8 +364,8 @@ TEST(Equalization, LosesLessWhereOneScaleHasToFitAllChannels) {
   Sequential model(even);
   Tensor made = model.layer("a").weights()->kernel;
   Tensor read = model.layer("b").weights()->kernel;
-  for (Index i = 0; i < made.size(); ++i) made.data()[i] *= std::exp2(float(i % 40 % 5));
-  for (Index i = 0; i < read.size(); ++i) read.data()[i] /= std::exp2(float(i / 5 % 5));
+  for (Index i = 0; i < made.size(); ++i) made.mutable_data()[i] *= std::exp2(float(i % 40 % 5));
+  for (Index i = 0; i < read.size(); ++i) read.mutable_data()[i] /= std::exp2(float(i / 5 % 5));
   const Tensor x = random_tensor({200, 20}, 1, -1.0F, 1.0F);
   const auto error = [&](const Model& source) {
     const Tensor y = model.forward(x);
@@ -392,7 +393,7 @@ TEST(Equalization, RefusesByName) {
     for (const std::string layer : {"a", "b"}) {
       Sequential broken(model);
       Tensor kernel = broken.layer(layer).weights()->kernel;
-      kernel.data()[1] = bad;
+      kernel.mutable_data()[1] = bad;
       const Sequential before(broken);
       expect_throws<NumericError>([&] { cross_layer_equalization(broken); },
                                   {"cross_layer_equalization", "\"" + layer + "\""});

@@ -21,7 +21,7 @@ Tensor columns(std::vector<Index> shape, std::uint64_t seed) {
   const auto channels = static_cast<std::size_t>(x.dim(-1));
   for (std::size_t i = 0; i < x.span().size(); ++i) {
     const std::size_t c = i % channels;
-    float& value = x.span()[i];
+    float& value = x.mutable_span()[i];
     if (c == 0) value *= 1e-3F;
     if (c == 1) value = 1000.0F * value + 300.0F;
     if (c == 2) value = 0.1F;
@@ -119,7 +119,7 @@ TEST(StandardizeInputs, RefusesByName) {
                                    {"standardize_inputs", "[n, ..., 4]"});
   }
   Tensor broken = random_tensor({8, 4}, 1);
-  broken.data()[6] = std::numeric_limits<float>::infinity();
+  broken.mutable_data()[6] = std::numeric_limits<float>::infinity();
   expect_throws<NumericError>([&] { standardize_inputs(model, broken); }, {"channel 2"});
   Sequential flat("m", Input({2, 2}), Flatten("flat"), Dense(3));
   flat.build(1);

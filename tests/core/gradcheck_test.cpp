@@ -13,7 +13,7 @@ Tensor square_with_error(const Tensor& x, float factor, Index wrong) {
   const Tensor y = no_grad([&] { return square(x); });
   return record("square_with_error", y, {x}, [=](const Tensor& g) {
     Tensor grad = 2.0F * g * x;
-    grad.data()[wrong] *= factor;
+    grad.mutable_data()[wrong] *= factor;
     return std::vector<Tensor>{grad};
   });
 }

@@ -34,7 +34,7 @@ IntegerModel make_graph(bool constant_output) {
 Tensor samples_of(std::size_t count) {
   Draw draw(3);
   Tensor samples = Tensor::zeros({static_cast<Index>(count), kWidth});
-  for (float& value : samples.span()) value = draw.uniform(-4, 4);
+  for (float& value : samples.mutable_span()) value = draw.uniform(-4, 4);
   return samples;
 }
 

@@ -160,7 +160,7 @@ Sequential trained(Rounding rounding) {
                   std::ranges::any_of(gradient.span(), [](float g) { return g != 0.0F; }))
           << name;
       for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= 0.05F * gradient.span()[i];
+        tensor.mutable_span()[i] -= 0.05F * gradient.span()[i];
       }
     }
   }

@@ -16,18 +16,18 @@ TEST(LowerRefusal, OfSumsBeyondInt32AndNamesLayerAndChannel) {
   net.build();
   Sequential model = quantize_model(net, {.simulation = Simulation::fake_quant});
   Tensor kernel = model.parameters()[0].tensor;
-  std::ranges::fill(kernel.span(), 0.0F);
-  for (Index i = 0; i < kInputs; ++i) kernel.at({i, 1}) = 1.0F;
+  std::ranges::fill(kernel.mutable_span(), 0.0F);
+  for (Index i = 0; i < kInputs; ++i) kernel.mutable_at({i, 1}) = 1.0F;
   Tensor x = Tensor::zeros({1, kInputs});
-  x.data()[0] = 1.0F;
+  x.mutable_data()[0] = 1.0F;
   calibrate(model, x);
   // 70000 * 127 * 255.
   expect_error([&] { lower(model); },
                "\"quant_wide\", channel 1: sums could reach 2266950000, beyond int32");
   // 66,311 of them just fit: 66311 * 127 * 255 = 2147481735.
-  for (Index i = 66311; i < kInputs; ++i) kernel.at({i, 1}) = 0.0F;
+  for (Index i = 66311; i < kInputs; ++i) kernel.mutable_at({i, 1}) = 0.0F;
   EXPECT_EQ(lower(model).metadata.at("octet.accumulator_bound"), "2147481735");
-  kernel.at({kInputs - 1, 1}) = 1.0F;
+  kernel.mutable_at({kInputs - 1, 1}) = 1.0F;
   expect_error([&] { lower(model); }, "channel 1");
 }
 

@@ -186,16 +186,16 @@ TEST(Lower, GrowsScalesForALargeBiasAndStaysEqual) {
     Interpreter interpreter(lowered, {.batch = 16});
     const Tensor input = model.layer("quantize_layer").forward(x, {});
     for (Index i = 0; i < 32; ++i) {
-      const float steps = input.data()[i] / TensorAccess::grid(input)->scale();
+      const float steps = input.data()[i] / input.quantization()->scale();
       interpreter.input<std::int8_t>()[static_cast<std::size_t>(i)] =
-          static_cast<std::int8_t>(std::lround(steps) + TensorAccess::grid(input)->zero_point());
+          static_cast<std::int8_t>(std::lround(steps) + input.quantization()->zero_point());
     }
     interpreter.invoke();
     const Tensor y = model.forward(x);
     for (Index i = 0; i < 32; ++i) {
       const float code = interpreter.output<std::int8_t>()[static_cast<std::size_t>(i)];
-      EXPECT_EQ(y.data()[i], (code - static_cast<float>(TensorAccess::grid(y)->zero_point())) *
-                                 TensorAccess::grid(y)->scale());
+      EXPECT_EQ(y.data()[i], (code - static_cast<float>(y.quantization()->zero_point())) *
+                                 y.quantization()->scale());
     }
   }
 }

@@ -140,7 +140,7 @@ TEST(RuntimeWarnings, OfADeadLayerThatLowerWrites) {
   Sequential net("m", Input({4}), Dense(3, Activation::relu, "dead"));
   net.build();
   Tensor kernel = net.parameters()[0].tensor;
-  std::ranges::fill(kernel.span(), -1.0F);
+  std::ranges::fill(kernel.mutable_span(), -1.0F);
   Sequential model = quantize_model(net);
   calibrate(model, Tensor::ones({2, 4}));
   expect_one(lower(model), {"'dead'", "rescale factor"});

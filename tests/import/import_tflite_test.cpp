@@ -39,7 +39,7 @@ void expect_round_trip(const Model& model, const Tensor& x) {
   write_tflite(lower_float(model), path);
   const Model imported = import_tflite(path);
   const Tensor expected = model.forward(x);
-  EXPECT_LE(difference(imported.forward(x), std::as_const(expected).span()), kMost);
+  EXPECT_LE(difference(imported.forward(x), expected.span()), kMost);
   const auto operators = [](const IntegerModel& lowered) {
     std::vector<OpCode> codes;
     for (const Operator& op : lowered.operators) {
@@ -66,7 +66,7 @@ void unsettle(const Model& model) {
     const bool positive = tensor.name.ends_with("variance");
     const Tensor values = Tensor::uniform(tensor.tensor.shape(), octet::Random(7).fork(stream++),
                                           positive ? 0.5F : -0.5F, 1.5F);
-    std::ranges::copy(values.span(), tensor.tensor.data());
+    std::ranges::copy(values.span(), tensor.tensor.mutable_data());
   }
 }
 

@@ -91,8 +91,8 @@ Tensor times_weights(const Tensor& x) {
   Tensor y(x.shape());
   for (Index i = 0; i < x.size() / 2; ++i) {
     const float* row = x.data() + 2 * i;
-    y.data()[2 * i] = row[0] * 0.1F + row[1] * 0.3F;
-    y.data()[2 * i + 1] = row[0] * 0.2F + row[1] * 0.4F;
+    y.mutable_data()[2 * i] = row[0] * 0.1F + row[1] * 0.3F;
+    y.mutable_data()[2 * i + 1] = row[0] * 0.2F + row[1] * 0.4F;
   }
   return y;
 }

@@ -52,12 +52,12 @@ inline Tensor onnx_inputs(const OnnxFixture& fixture, Index examples) {
   const Shape example(fixture.extents);
   Tensor x(example.with_batch(examples));
   if (!fixture.channels_first) {
-    for (Index i = 0; i < x.size(); ++i) x.data()[i] = onnx_input(i);
+    for (Index i = 0; i < x.size(); ++i) x.mutable_data()[i] = onnx_input(i);
     return x;
   }
   const Index channels = example[0];
   const Index pixels = example.size() / channels;
-  float* to = x.data();
+  float* to = x.mutable_data();
   for (Index n = 0; n < examples; ++n) {
     for (Index c = 0; c < channels; ++c) {
       for (Index p = 0; p < pixels; ++p) {

@@ -43,7 +43,7 @@ Tensor means(const Tensor& x) {
     for (Index c = 0; c < x.dim(3); ++c) {
       double sum = 0.0;
       for (Index p = 0; p < pixels; ++p) sum += x.data()[(i * pixels + p) * x.dim(3) + c];
-      result.at({i, c}) = static_cast<float>(sum / static_cast<double>(pixels));
+      result.mutable_at({i, c}) = static_cast<float>(sum / static_cast<double>(pixels));
     }
   }
   return result;
@@ -97,7 +97,7 @@ Tensor affine(const Tensor& x) {
   for (Index i = 0; i < result.size(); ++i) {
     const float* row = x.data() + i / 3 * 2;
     const auto unit = static_cast<float>(i % 3);
-    result.data()[i] =
+    result.mutable_data()[i] =
         row[0] * (0.1F + 0.1F * unit) + row[1] * (0.4F + 0.1F * unit) + 0.1F + 0.1F * unit;
   }
   return result;

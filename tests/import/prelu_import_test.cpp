@@ -22,7 +22,7 @@ TEST(PReluImport, OfTfliteComputesTheSame) {
   for (auto& [name, tensor] : model.parameters()) {
     if (!name.ends_with("alpha")) continue;
     for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-      tensor.span()[i] = 0.5F - 0.3F * static_cast<float>(i);
+      tensor.mutable_span()[i] = 0.5F - 0.3F * static_cast<float>(i);
     }
   }
   const ScratchDirectory scratch;

@@ -13,7 +13,7 @@ namespace {
 std::unique_ptr<Conv2D> conv_of(Conv2D layer, const Shape& images) {
   auto conv = built(std::move(layer), images);
   for (auto& [name, tensor] : conv->parameters()) {
-    Random(3).fill_uniform(tensor.span(), -1.0F, 1.0F);
+    Random(3).fill_uniform(tensor.mutable_span(), -1.0F, 1.0F);
   }
   return conv;
 }

@@ -51,7 +51,7 @@ std::unique_ptr<Dense> dense_of(Activation activation, Index inputs, Index units
                                 bool use_bias = true) {
   auto dense = built(Dense(units, activation, DenseOptions{.use_bias = use_bias}), {inputs});
   for (auto& [name, tensor] : dense->parameters()) {
-    Random(7).fill_uniform(tensor.span(), -2.0F, 2.0F);
+    Random(7).fill_uniform(tensor.mutable_span(), -2.0F, 2.0F);
   }
   return dense;
 }
@@ -192,8 +192,7 @@ TEST(Dense, AnotherActivationSharesTheTensors) {
   const auto changed = dense->with_activation(Activation::relu);
   EXPECT_EQ(changed->activation(), Activation::relu);
   EXPECT_EQ(dense->activation(), Activation::none);
-  EXPECT_EQ(std::as_const(changed->weights()->kernel).data(),
-            std::as_const(dense->kernel()).data());
+  EXPECT_EQ(changed->weights()->kernel.data(), dense->kernel().data());
 }
 
 TEST(Dense, SaysThatItWasNotBuilt) {

@@ -16,7 +16,7 @@ TEST(Dropout, DropsItsShareAndScalesTheRest) {
     const auto layer = built(Dropout(rate), {kCount});
     const Tensor y = layer->forward(Tensor::ones({1, kCount}), training(3));
     Index dropped = 0;
-    for (const float v : std::as_const(y).span()) {
+    for (const float v : y.span()) {
       if (v == 0.0F) {
         ++dropped;
       } else {
@@ -65,18 +65,19 @@ TEST(Dropout, ItsGradientIsItsMask) {
 
 TEST(Dropout, LeavesItsResultOnAGridOfWiderSteps) {
   Tensor x = Tensor::from({1, 4}, {0.5F, -0.25F, 0.75F, 1.0F});
-  TensorAccess::set_grid(x, std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, -3)),
-                         std::make_shared<std::int8_t[]>(4));
+  TensorAccess::set_quantization(
+      x, std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, -3)),
+      std::make_shared<std::int8_t[]>(4));
   const Tensor y = built(Dropout(0.5F), {4})->forward(x, training(2));
-  ASSERT_NE(TensorAccess::grid(y), nullptr);
-  EXPECT_EQ(TensorAccess::grid(y)->scale(), 0.5F);
-  EXPECT_EQ(TensorAccess::grid(y)->zero_point(), -3);
-  EXPECT_EQ(TensorAccess::grid(x)->scale(), 0.25F);
+  ASSERT_NE(y.quantization(), nullptr);
+  EXPECT_EQ(y.quantization()->scale(), 0.5F);
+  EXPECT_EQ(y.quantization()->zero_point(), -3);
+  EXPECT_EQ(x.quantization()->scale(), 0.25F);
   // What was dropped has another code.
-  EXPECT_EQ(TensorAccess::codes(y), nullptr);
-  EXPECT_NE(TensorAccess::codes(x), nullptr);
+  EXPECT_EQ(TensorAccess::integers(y).as<std::int8_t>(), nullptr);
+  EXPECT_NE(TensorAccess::integers(x).as<std::int8_t>(), nullptr);
   // Outside training the grid stays as it is.
-  EXPECT_EQ(TensorAccess::grid(built(Dropout(0.5F), {4})->forward(x, {}))->scale(), 0.25F);
+  EXPECT_EQ(built(Dropout(0.5F), {4})->forward(x, {}).quantization()->scale(), 0.25F);
 }
 
 TEST(Dropout, RefusesARateOutsideItsRange) {

@@ -78,7 +78,8 @@ TEST(ImageLayers, Gradients) {
     layer->build({4, 5, 2}, Random());
     // Apart, so that a step changes no maximum.
     Tensor x = counted({2, 4, 5, 2});
-    for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i * 37 % 80) * 0.1F;
+    for (Index i = 0; i < x.size(); ++i)
+      x.mutable_data()[i] = static_cast<float>(i * 37 % 80) * 0.1F;
     expect_gradient(
         [&](const std::vector<Tensor>& in) { return layer->forward(in[0], training()); }, {x});
   }

@@ -28,7 +28,7 @@ inline ForwardContext calibration() { return {.mode = ForwardContext::Mode::cali
 /// Puts `values` over a tensor, e.g. a parameter.
 inline void fill(Tensor tensor, const std::vector<float>& values) {
   ASSERT_EQ(static_cast<std::size_t>(tensor.size()), values.size());
-  std::ranges::copy(values, tensor.data());
+  std::ranges::copy(values, tensor.mutable_data());
 }
 
 inline std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {

@@ -152,7 +152,7 @@ TEST(Sequential, ACopySharesNothing) {
   Sequential copy(model);
   EXPECT_EQ(values_of(copy.forward(x)), before);
   EXPECT_EQ(names_of(copy.saved_tensors()), names_of(model.saved_tensors()));
-  for (auto& [name, tensor] : copy.saved_tensors()) std::ranges::fill(tensor.span(), 0.5F);
+  for (auto& [name, tensor] : copy.saved_tensors()) std::ranges::fill(tensor.mutable_span(), 0.5F);
   EXPECT_EQ(values_of(model.forward(x)), before);
   Sequential assigned("other", Input({1}));
   assigned = model;

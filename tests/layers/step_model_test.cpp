@@ -39,7 +39,7 @@ class RandomStream {
     model_.build(seed);
     for (auto& [name, tensor] : model_.parameters()) {
       if (!name.ends_with("bias")) continue;
-      for (float& value : tensor.span()) value = random_.positive(0.1F, 1.0F) - 0.3F;
+      for (float& value : tensor.mutable_span()) value = random_.positive(0.1F, 1.0F) - 0.3F;
     }
   }
 

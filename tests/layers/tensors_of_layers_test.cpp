@@ -132,8 +132,8 @@ TEST(EveryLayer, TrainingAWrapperMovesStateButNoParameter) {
     std::vector<std::vector<float>> before;
     for (const auto& [name, tensor] : layer->parameters()) before.push_back(values_of(tensor));
     Tensor x = random_tensor({5, 4}, 2);
-    TensorAccess::set_grid(x,
-                           std::make_shared<const QuantParams>(QuantParams::per_tensor(0.02F, 3)));
+    TensorAccess::set_quantization(
+        x, std::make_shared<const QuantParams>(QuantParams::per_tensor(0.02F, 3)));
     layer->forward(x, training());
     std::size_t i = 0;
     for (const auto& [name, tensor] : layer->parameters()) {

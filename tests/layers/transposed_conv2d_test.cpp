@@ -13,7 +13,7 @@ namespace {
 std::unique_ptr<TransposedConv2D> with_values(TransposedConv2D layer, const Shape& examples) {
   auto result = built(std::move(layer), examples);
   for (auto& [name, tensor] : result->parameters()) {
-    Random(3).fill_uniform(tensor.span(), -1.0F, 1.0F);
+    Random(3).fill_uniform(tensor.mutable_span(), -1.0F, 1.0F);
   }
   return result;
 }

@@ -82,10 +82,11 @@ inline void widen_unit(Model& model, std::size_t unit, float factor) {
   const LayerWeights second = *model.layer("second").weights();
   const auto units = static_cast<std::size_t>(first.kernel.dim(-1));
   const auto next = static_cast<std::size_t>(second.kernel.dim(-1));
-  const std::span<float> made = Tensor(first.kernel).span();
+  const std::span<float> made = Tensor(first.kernel).mutable_span();
   for (std::size_t i = unit; i < made.size(); i += units) made[i] *= factor;
-  Tensor(first.bias).span()[unit] *= factor;
-  for (float& weight : Tensor(second.kernel).span().subspan(unit * next, next)) weight /= factor;
+  Tensor(first.bias).mutable_span()[unit] *= factor;
+  for (float& weight : Tensor(second.kernel).mutable_span().subspan(unit * next, next))
+    weight /= factor;
 }
 
 /// One unit in far larger units than the others.
@@ -99,7 +100,7 @@ inline IllNetwork wide_unit(float factor) {
 inline IllNetwork wide_kernel() {
   IllNetwork result = sound_network(Activation::relu6);
   widen_unit(result.model, 3, 1000.0F);
-  Tensor(result.model.layer("first").weights()->bias).span()[3] = -1e5F;
+  Tensor(result.model.layer("first").weights()->bias).mutable_span()[3] = -1e5F;
   return result;
 }
 
@@ -107,7 +108,7 @@ inline IllNetwork wide_kernel() {
 inline IllNetwork dead_units() {
   IllNetwork result = sound_network();
   const LayerWeights first = *result.model.layer("first").weights();
-  for (const std::size_t unit : {2U, 7U, 11U}) Tensor(first.bias).span()[unit] = -1000.0F;
+  for (const std::size_t unit : {2U, 7U, 11U}) Tensor(first.bias).mutable_span()[unit] = -1000.0F;
   return result;
 }
 
@@ -148,9 +149,9 @@ inline IllNetwork outliers_in_a_result() {
   train(result.model, result.data);
   const LayerWeights first = *result.model.layer("first").weights();
   const LayerWeights second = *result.model.layer("second").weights();
-  const std::span<float> made = Tensor(first.kernel).span();
+  const std::span<float> made = Tensor(first.kernel).mutable_span();
   for (std::size_t input = 0; input < 7; ++input) made[input * 24 + 3] = input == 6 ? 500.0F : 0.0F;
-  for (float& weight : Tensor(second.kernel).span().subspan(std::size_t{3} * 16, 16)) {
+  for (float& weight : Tensor(second.kernel).mutable_span().subspan(std::size_t{3} * 16, 16)) {
     weight *= 1e-4F;
   }
   return result;
@@ -181,9 +182,10 @@ inline IllNetwork unlike_branches() {
   train(result.model, result.data);
   const LayerWeights branch = *result.model.layer("large").weights();
   const LayerWeights reader = *result.model.layer("mid").weights();
-  for (float& weight : Tensor(branch.kernel).span()) weight *= 300.0F;
-  for (float& bias : Tensor(branch.bias).span()) bias *= 300.0F;
-  for (float& weight : Tensor(reader.kernel).span().subspan(std::size_t{24} * 16)) weight /= 300.0F;
+  for (float& weight : Tensor(branch.kernel).mutable_span()) weight *= 300.0F;
+  for (float& bias : Tensor(branch.bias).mutable_span()) bias *= 300.0F;
+  for (float& weight : Tensor(reader.kernel).mutable_span().subspan(std::size_t{24} * 16))
+    weight /= 300.0F;
   return result;
 }
 

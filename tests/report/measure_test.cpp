@@ -17,7 +17,8 @@ Sequential small_model() {
   model.build(/*seed=*/0);
   const LayerWeights weights = *model.layers()[1]->weights();
   Tensor kernel = weights.kernel;
-  std::ranges::copy(std::vector{1.0F, -0.5F, 0.0F, 0.25F, 20.0F, 0.0F}, kernel.span().begin());
+  std::ranges::copy(std::vector{1.0F, -0.5F, 0.0F, 0.25F, 20.0F, 0.0F},
+                    kernel.mutable_span().begin());
   return model;
 }
 

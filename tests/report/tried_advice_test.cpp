@@ -233,17 +233,20 @@ Model without_units(const Model& model, const std::vector<std::size_t>& dead) {
   for (std::size_t unit = 0; unit < 24; ++unit) {
     if (std::ranges::find(dead, unit) != dead.end()) continue;
     for (std::size_t i = 0; i < 6; ++i) {
-      Tensor(to("first").kernel).span()[i * static_cast<std::size_t>(kept) + at] =
+      Tensor(to("first").kernel).mutable_span()[i * static_cast<std::size_t>(kept) + at] =
           from("first").kernel.span()[i * 24 + unit];
     }
-    Tensor(to("first").bias).span()[at] = from("first").bias.span()[unit];
-    std::ranges::copy(from("second").kernel.span().subspan(unit * 16, 16),
-                      Tensor(to("second").kernel).span().subspan(at * 16, 16).begin());
+    Tensor(to("first").bias).mutable_span()[at] = from("first").bias.span()[unit];
+    std::ranges::copy(from("second").kernel.mutable_span().subspan(unit * 16, 16),
+                      Tensor(to("second").kernel).mutable_span().subspan(at * 16, 16).begin());
     ++at;
   }
-  std::ranges::copy(from("second").bias.span(), Tensor(to("second").bias).span().begin());
-  std::ranges::copy(from("last").kernel.span(), Tensor(to("last").kernel).span().begin());
-  std::ranges::copy(from("last").bias.span(), Tensor(to("last").bias).span().begin());
+  std::ranges::copy(from("second").bias.mutable_span(),
+                    Tensor(to("second").bias).mutable_span().begin());
+  std::ranges::copy(from("last").kernel.mutable_span(),
+                    Tensor(to("last").kernel).mutable_span().begin());
+  std::ranges::copy(from("last").bias.mutable_span(),
+                    Tensor(to("last").bias).mutable_span().begin());
   return smaller;
 }
 

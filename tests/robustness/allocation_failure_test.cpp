@@ -161,7 +161,7 @@ TEST_F(AllocationFailure, ReadingACheckpoint) {
 
   const auto spoil = [&] {
     for (auto& [name, tensor] : model.saved_tensors()) {
-      std::ranges::fill(Tensor(tensor).span(), 7.0F);
+      std::ranges::fill(Tensor(tensor).mutable_span(), 7.0F);
     }
   };
   spoil();

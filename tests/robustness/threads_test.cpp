@@ -81,7 +81,7 @@ TEST(Threads, PredictWithOneModelAtOnce) {
   calibrate(quantized, data.features(0, 100));
   // An optimizer's step, after which no kernel has the range that was observed.
   for (const auto& [name, tensor] : quantized.parameters()) {
-    for (float& value : Tensor(tensor).span()) value *= 1.5F;
+    for (float& value : Tensor(tensor).mutable_span()) value *= 1.5F;
   }
   for (const Sequential& model : {quantized, small_mlp()}) {
     const Bytes before = bytes_of(model);

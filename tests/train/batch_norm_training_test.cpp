@@ -181,7 +181,7 @@ TEST(BatchNormTraining, BehindAFrozenLayerItFollowsNewData) {
                    BatchNorm({.momentum = 0.5F, .name = "n"}), ReLU(), Dense(3));
   model.build(0);
   Tensor kernel = model.part("c").weights()->kernel;
-  std::ranges::fill(kernel.span(), 1.0F);
+  std::ranges::fill(kernel.mutable_span(), 1.0F);
   model.part("c").set_trainable(false);
   const auto mean_after = [&](Model of) {
     Trainer trainer(of, Adam(1e-4F), {.batch_size = 64, .freeze_batch_norm_after = 100});

@@ -31,7 +31,7 @@ TrainerOptions options(std::function<bool()> should_stop = {}) {
           .augment =
               [](Tensor& x, auto, Random random) {
                 for (Index i = 0; i < x.size(); ++i) {
-                  x.data()[i] += 0.05F * random.normal(static_cast<std::uint64_t>(i));
+                  x.mutable_data()[i] += 0.05F * random.normal(static_cast<std::uint64_t>(i));
                 }
               },
           .should_stop = std::move(should_stop)};

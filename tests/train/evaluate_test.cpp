@@ -64,7 +64,7 @@ TEST(Evaluate, ChangesNothing) {
   calibrate(model, data.features(0, 50));
   // Nor after the kernels have moved on from the ranges that were observed.
   for (const float factor : {1.0F, 3.0F}) {
-    for (float& w : model.layer("quant_dense").parameters()[0].tensor.span()) w *= factor;
+    for (float& w : model.layer("quant_dense").parameters()[0].tensor.mutable_span()) w *= factor;
     const Bytes before = bytes_of(model);
     static_cast<void>(evaluate(model, data));
     static_cast<void>(predict(model, data.features(0, 50)));
@@ -80,7 +80,7 @@ TEST(Evaluate, TakesTheKernelRangeOfTheKernelAsItIs) {
   const Dataset data = clouds(200, 1, 6, 3, 0.8F);
   Sequential model = quantize_model(small_mlp());
   calibrate(model, data.features(0, 50));
-  for (float& w : model.layer("quant_dense").parameters()[0].tensor.span()) w *= 3.0F;
+  for (float& w : model.layer("quant_dense").parameters()[0].tensor.mutable_span()) w *= 3.0F;
   const Labels stale = argmax(model.forward(data.features(0, 200)));
   const Labels fresh = evaluate(model, data).predictions;
   refresh_kernel_ranges(model);

@@ -111,7 +111,7 @@ TEST(LayerDifferences, AnOutputInFloatIsComparedBitByBit) {
 TEST(LayerDifferences, CountsWhatDiffers) {
   Sequential net("m", Input({1}), Dense(2, Activation::none, "d"));
   net.build();
-  std::ranges::fill(Tensor(net.parameters()[0].tensor).span(), 1.0F);
+  std::ranges::fill(Tensor(net.parameters()[0].tensor).mutable_span(), 1.0F);
   const Dataset data =
       Dataset::from_floats("line", {1}, {-128.0F, -2.0F, 0.0F, 1.0F, 127.0F}, {0, 0, 0, 0, 0}, 2);
   Sequential model = quantize_model(net);
@@ -150,7 +150,7 @@ TEST(LayerDifferences, FakeQuantIsCloseNotEqual) {
   const Dataset data = clouds(kRows, 1, 40, 3, 0.8F);
   const Sequential net = small_mlp(0, 40, 64);
   // Integers round a bias to a code, which the float composition does not.
-  for (float& b : Tensor(net.layer("dense").parameters()[1].tensor).span()) b = 0.0123F;
+  for (float& b : Tensor(net.layer("dense").parameters()[1].tensor).mutable_span()) b = 0.0123F;
   const Sequential model = quantized(net, data, {.simulation = Simulation::fake_quant});
   const NetworkDifference result = compare_networks(model, lower(model), data);
   EXPECT_GT(result.total().differing, 0U);

@@ -267,7 +267,7 @@ TEST(NetworkEnds, TargetsOfAnAugmentHaveTheClassOfTheirLargestShare) {
   };
   const Augment column = [](Tensor&, Targets& targets, Random) {
     Tensor values({static_cast<Index>(targets.size()), 1});
-    std::ranges::transform(targets.labels(), values.data(),
+    std::ranges::transform(targets.labels(), values.mutable_data(),
                            [](std::int32_t label) { return label == 1 ? 0.9F : 0.2F; });
     targets = values;
   };

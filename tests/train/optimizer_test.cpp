@@ -35,7 +35,7 @@ float slope(int step, std::size_t i) {
 
 void set_gradient(Tensor& tensor, int step) {
   Tensor gradient(tensor.shape());
-  for (std::size_t i = 0; i < kSize; ++i) gradient.span()[i] = slope(step, i);
+  for (std::size_t i = 0; i < kSize; ++i) gradient.mutable_span()[i] = slope(step, i);
   TensorAccess::mutable_grad(tensor) = gradient;
 }
 
@@ -257,7 +257,7 @@ TEST(Optimizer, OfAUserIsMeasuredToo) {
   (void)TensorAccess::limits(w);
   SignSgd().step({{"w", w}}, 0.5F);
   const std::vector<float> expected = {0.5F, -2.5F, 1.0F, 0.0F};
-  EXPECT_TRUE(std::ranges::equal(std::as_const(w).span(), expected));
+  EXPECT_TRUE(std::ranges::equal(w.span(), expected));
   ASSERT_TRUE(TensorAccess::has_limits(w));
   EXPECT_EQ(TensorAccess::limits(w).min, -2.5F);
   EXPECT_EQ(TensorAccess::limits(w).max, 1.0F);
@@ -334,9 +334,9 @@ TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
     const auto step = [&] {
       Tensor gradient = Tensor::normal(w.shape(), Random(6));
       // The limits lie in different pieces.
-      gradient.span().front() = 100.0F;
-      gradient.span().back() = -100.0F;
-      for (Index i = 0; i < w.size(); ++i) expected.data()[i] -= 0.5F * gradient.data()[i];
+      gradient.mutable_span().front() = 100.0F;
+      gradient.mutable_span().back() = -100.0F;
+      for (Index i = 0; i < w.size(); ++i) expected.mutable_data()[i] -= 0.5F * gradient.data()[i];
       TensorAccess::mutable_grad(w) =
           pending ? pending_gradient(gradient, static_cast<std::size_t>(w.size())) : gradient;
       sgd.step({{"w", w}}, 0.5F);
@@ -347,10 +347,10 @@ TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
     step();
     ASSERT_TRUE(TensorAccess::has_limits(w));
     const MinMax kept = TensorAccess::limits(w);
-    const MinMax measured = min_max(std::as_const(expected).span());
+    const MinMax measured = min_max(expected.span());
     EXPECT_EQ(kept.min, measured.min);
     EXPECT_EQ(kept.max, measured.max);
-    EXPECT_TRUE(std::ranges::equal(std::as_const(w).span(), std::as_const(expected).span()));
+    EXPECT_TRUE(std::ranges::equal(w.span(), expected.span()));
   }
 }
 
@@ -366,7 +366,7 @@ TEST(Optimizer, AdamKeepsTheLimitsOfWhatItMoved) {
         TensorAccess::mutable_grad(w) = Tensor::normal(w.shape(), Random(seed));
         adam.step({{"w", w}}, 0.5F);
         ASSERT_TRUE(TensorAccess::has_limits(w));
-        const auto [least, largest] = std::ranges::minmax(std::as_const(w).span());
+        const auto [least, largest] = std::ranges::minmax(w.span());
         EXPECT_EQ(TensorAccess::limits(w).min, least);
         EXPECT_EQ(TensorAccess::limits(w).max, largest);
       }

@@ -163,7 +163,7 @@ TEST(Qat, ExportTakesKernelRangesAnewWithoutATestSet) {
   trainer.fit(digits().train.head(640), 1);
   EXPECT_EQ(exported_bytes(trainer), to_tflite(lower(model)));
   // A step of a program's own moves the kernels and leaves their ranges behind.
-  for (float& w : model.layer("quant_dense").parameters()[0].tensor.span()) w *= 3.0F;
+  for (float& w : model.layer("quant_dense").parameters()[0].tensor.mutable_span()) w *= 3.0F;
   const Bytes stale = to_tflite(lower(model));
   const Bytes exported = exported_bytes(trainer);
   EXPECT_NE(exported, stale);

@@ -106,9 +106,9 @@ TEST(QuantizationDelay, ObservesRangesMeanwhile) {
               states[step + 1].at("quant_dense/post_activation_max"));
   }
   // While it is delayed the simulation computes in float: the outputs lie on no grid.
-  EXPECT_EQ(TensorAccess::grid(model.forward_logits(data.features(0, 4))), nullptr);
+  EXPECT_EQ(model.forward_logits(data.features(0, 4)).quantization(), nullptr);
   enable_quantization(model, true);
-  EXPECT_NE(TensorAccess::grid(model.forward_logits(data.features(0, 4))), nullptr);
+  EXPECT_NE(model.forward_logits(data.features(0, 4)).quantization(), nullptr);
 }
 
 }  // namespace

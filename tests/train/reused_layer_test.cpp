@@ -46,7 +46,7 @@ TEST(ReusedLayer, ComputesWithTheTensorsOfTheLayerAndSumsTheGradients) {
   const Tensor twice = matmul(once, kernel) + bias;
   sum(twice).backward();
   for (Index i = 0; i < found.size(); ++i) {
-    EXPECT_NEAR(std::as_const(found).data()[i], kernel.grad().data()[i], 1e-5F);
+    EXPECT_NEAR(found.data()[i], kernel.grad().data()[i], 1e-5F);
   }
 }
 
@@ -111,7 +111,7 @@ TEST(ReusedLayer, ObservesWhatAllUsesGive) {
     float most = 0.0F;
     floats.forward_all(std::vector<Tensor>{samples}, [&](std::size_t i, const auto& steps) {
       if (!floats.layers()[i]->name().starts_with("head")) return;
-      for (const float value : std::as_const(steps.back()).span()) most = std::max(most, value);
+      for (const float value : steps.back().span()) most = std::max(most, value);
     });
     EXPECT_NEAR(tensor_named(quantized.state(), "quant_head/post_activation_max").item(), most,
                 0.02F * most)

@@ -28,10 +28,9 @@ std::vector<std::vector<double>> naive_gru(const Layer& gru, std::span<const flo
   const auto sum = [&](const Tensor& kernel, std::size_t row_of_bias, std::size_t column,
                        const auto& values) {
     const Tensor bias = tensor("bias");
-    double result = std::as_const(bias).data()[row_of_bias * 3 * units + column];
+    double result = bias.data()[row_of_bias * 3 * units + column];
     for (std::size_t i = 0; i < values.size(); ++i) {
-      result +=
-          static_cast<double>(values[i]) * std::as_const(kernel).data()[i * 3 * units + column];
+      result += static_cast<double>(values[i]) * kernel.data()[i * 3 * units + column];
     }
     return result;
   };
@@ -65,7 +64,7 @@ L drawn(L layer, const std::vector<Shape>& shapes) {
   std::uint64_t seed = 40;
   for (auto& [name, parameter] : layer.parameters()) {
     const Tensor values = Tensor::normal(parameter.shape(), Random(++seed), 0.0F, 0.6F);
-    std::ranges::copy(values.span(), parameter.span().begin());
+    std::ranges::copy(values.span(), parameter.mutable_span().begin());
   }
   return layer;
 }
@@ -83,7 +82,7 @@ TEST(GRU, ComputesItsFormulaFromZerosAndFromAState) {
       const std::vector<Tensor> inputs = with_state ? std::vector{x, h} : std::vector{x};
       const Tensor y = gru.forward_all(inputs, {});
       EXPECT_EQ(y.shape(), all ? (Shape{2, kSteps, kUnits}) : (Shape{2, kUnits}));
-      const auto found = std::as_const(y).span();
+      const auto found = y.span();
       for (std::size_t example = 0; example < 2; ++example) {
         std::vector<double> start(kUnits, 0.0);
         if (with_state) std::copy_n(h.data() + example * kUnits, kUnits, start.begin());
@@ -114,9 +113,9 @@ TEST(SelfAttention, ComputesItsFormula) {
     std::vector<double> result;
     for (std::size_t t = 0; t < kSteps; ++t) {
       for (std::size_t c = 0; c < columns; ++c) {
-        double sum = std::as_const(bias).data()[c];
+        double sum = bias.data()[c];
         for (std::size_t i = 0; i < rows; ++i) {
-          sum += from[t * rows + i] * std::as_const(kernel).data()[i * columns + c];
+          sum += from[t * rows + i] * kernel.data()[i * columns + c];
         }
         result.push_back(sum);
       }
@@ -150,7 +149,7 @@ TEST(SelfAttention, ComputesItsFormula) {
   const auto expected = project("output", context, kFeatures);
   const Tensor y = layer.forward(x, {});
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(std::as_const(y).data()[i], expected[i], 1e-4) << i;
+    EXPECT_NEAR(y.data()[i], expected[i], 1e-4) << i;
   }
 }
 
@@ -338,7 +337,7 @@ TEST(GRU, QuantizedWithoutTrainingKeepsItsMemory) {
     const Tensor real = model.forward(data.features(0, 50));
     const Tensor found = quantized.forward(data.features(0, 50));
     for (Index i = 0; i < real.size(); ++i) {
-      EXPECT_NEAR(std::as_const(found).data()[i], std::as_const(real).data()[i], 0.05F);
+      EXPECT_NEAR(found.data()[i], real.data()[i], 0.05F);
     }
   }
 }

@@ -31,8 +31,8 @@ Dataset examples(std::uint64_t seed) {
     const bool is_x = x.span()[static_cast<std::size_t>(6 * i)] > 0.0F;
     const bool is_z = z.span()[static_cast<std::size_t>(3 * i)] > 0.0F;
     kinds.push_back(is_x ? (is_z ? 2 : 1) : 0);
-    sizes.data()[i] = x.span()[static_cast<std::size_t>(6 * i + 1)] -
-                      z.span()[static_cast<std::size_t>(3 * i + 1)];
+    sizes.mutable_data()[i] = x.span()[static_cast<std::size_t>(6 * i + 1)] -
+                              z.span()[static_cast<std::size_t>(3 * i + 1)];
   }
   return Dataset::from_tensors("pairs", {x, z}, {kinds, sizes});
 }

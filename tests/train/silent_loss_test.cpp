@@ -60,7 +60,7 @@ TEST(SilentLoss, ZerosOnTheGridOfAnotherBranch) {
   model.output(model.add(Concatenate(), {dead, model.add(Dense(2), x)}));
   model.build(1);
   Tensor kernel = model.layer("dead").parameters()[0].tensor;
-  std::ranges::fill(kernel.span(), 0.0F);
+  std::ranges::fill(kernel.mutable_span(), 0.0F);
   Model quantized = quantize_model(model);
   EXPECT_THAT(calibrate(quantized, clouds(20).features(0, 20)), ElementsAre());
 }

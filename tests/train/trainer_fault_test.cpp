@@ -69,7 +69,7 @@ std::string message_when_poisoned(Sequential& model, const std::string& paramete
   trainer.add_callback({.on_step_begin = [&](Trainer& trained, std::uint64_t now) {
     if (now != step) return;
     for (auto& [name, tensor] : trained.model().parameters()) {
-      if (name == parameter) Tensor(tensor).data()[1] = kNaN;
+      if (name == parameter) Tensor(tensor).mutable_data()[1] = kNaN;
     }
   }});
   std::string message = message_of<NumericError>([&] { trainer.fit(data, data, 3); });
@@ -103,7 +103,7 @@ TEST(TrainerFault, NaNNamesTheLayerOfAQuantizedModel) {
 TEST(TrainerFault, OverflowNamesTheFirstLayerWhoseOutputIsInfinite) {
   Sequential model("deep", Input({6}), Dense(4), Dense(4), Dense(3, Activation::softmax));
   model.build(0);
-  std::ranges::fill(model.layer("dense_1").parameters()[0].tensor.span(), 3e38F);
+  std::ranges::fill(model.layer("dense_1").parameters()[0].tensor.mutable_span(), 3e38F);
   const Dataset data = Dataset::from_floats("ones", {6}, std::vector<float>(12, 100.0F), {0, 1}, 3);
   Trainer trainer(model, Sgd());
   const std::string message = message_of<NumericError>([&] { trainer.fit(data, 1); });
@@ -118,7 +118,7 @@ TEST(TrainerFault, ASoftmaxInTheMiddleIsPartOfItsLayer) {
   model.build(0);
   for (const auto& [name, value] :
        std::map<std::string, float>{{"a", 1e28F}, {"b", 1e10F}, {"c", 3e38F}}) {
-    std::ranges::fill(model.layer(name).parameters()[0].tensor.span(), value);
+    std::ranges::fill(model.layer(name).parameters()[0].tensor.mutable_span(), value);
   }
   const Dataset data = Dataset::from_floats("ones", {6}, std::vector<float>(12, 1.0F), {0, 1}, 3);
   Trainer trainer(model, Sgd());
@@ -225,7 +225,7 @@ TEST(TrainerFault, ARunGoesOnFromACheckpointBeforeTheFault) {
   Trainer trainer(model, Adam(), {.batch_size = 8});
   trainer.fit(data, data, 2);
   trainer.save_checkpoint(scratch.path() / "good");
-  model.parameters()[0].tensor.data()[0] = kNaN;
+  model.parameters()[0].tensor.mutable_data()[0] = kNaN;
   EXPECT_THROW(trainer.fit(data, data, 1), NumericError);
   trainer.load_checkpoint(scratch.path() / "good");
   trainer.fit(data, data, 1);

@@ -26,7 +26,7 @@ Tensor rows_of(const Tensor& tensor, std::size_t count, FunctionRef<std::size_t(
   Tensor result(tensor.shape().without_batch().with_batch(static_cast<Index>(count)));
   const std::span<const float> from = tensor.span();
   const auto size = static_cast<std::size_t>(tensor.shape().without_batch().size());
-  float* out = result.data();
+  float* out = result.mutable_data();
   for (std::size_t i = 0; i < count; ++i) {
     std::copy_n(from.data() + row(i) * size, size, out + i * size);
   }
@@ -370,7 +370,7 @@ Tensor Dataset::gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> 
   };
   if (bytes_.empty()) {
     Tensor result(shape);
-    copy_to(result.data(), floats_);
+    copy_to(result.mutable_data(), floats_);
     return result;
   }
   const auto bytes = allocate_array<std::uint8_t>(count * example_size_);
@@ -405,7 +405,7 @@ Targets Dataset::gather_targets(std::size_t count,
   }
   Tensor values(target_shape_->with_batch(static_cast<Index>(count)));
   const auto size = static_cast<std::size_t>(target_shape_->size());
-  float* out = values.data();
+  float* out = values.mutable_data();
   for (std::size_t i = 0; i < count; ++i) {
     std::copy_n(targets_.data() + row(i) * size, size, out + i * size);
   }

@@ -168,7 +168,7 @@ Tensor augmented(const ImageAugmentation& options, const Tensor& features, const
   const ImageSize size = image_size(shape.without_batch());
   Tensor result = Tensor::full(shape, options.fill);
   const float* from = features.data();
-  float* to = result.data();
+  float* to = result.mutable_data();
   parallel_for(static_cast<std::size_t>(shape[0]),
                parallel_grain(Work::write_floats, size.values()),
                [&](std::size_t begin, std::size_t end) {

@@ -152,7 +152,7 @@ Tensor NpyArray::to_tensor() const {
   Tensor result(shape);
   std::visit(
       [&](const auto& from) {
-        std::ranges::transform(from, result.data(),
+        std::ranges::transform(from, result.mutable_data(),
                                [](auto value) { return static_cast<float>(value); });
       },
       values);

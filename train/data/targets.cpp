@@ -32,7 +32,7 @@ const Tensor& Targets::values() const {
 
 Tensor one_hot(std::span<const std::int32_t> labels, Index classes) {
   Tensor result = Tensor::zeros({static_cast<Index>(labels.size()), classes});
-  float* out = result.data();
+  float* out = result.mutable_data();
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] < 0 || labels[i] >= classes) {
       throw InvalidArgument(fmt::format("one_hot: row {}: expected a label in [0, {}), found {}", i,

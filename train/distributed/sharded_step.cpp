@@ -44,7 +44,7 @@ ShardedStep::ShardedStep(Model& model, const ShardTree& tree, ProcessGroup& grou
       parameters_(with_gradients(model)),
       exchange_(tree, group, sizes_of(parameters_), no_numbers(), format, errors) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    indices_[std::as_const(parameters_[i]).data()] = i;
+    indices_[parameters_[i].data()] = i;
   }
 }
 
@@ -119,7 +119,7 @@ void ShardedStep::finish() {
     const auto size = static_cast<std::size_t>(parameters_[i].size());
     if (have_gradient_[i] > 0.0) {
       gradient = Tensor(parameters_[i].shape());
-      copy_floats({from, size}, gradient.data());
+      copy_floats({from, size}, gradient.mutable_data());
     } else {
       gradient = Tensor();
     }

@@ -61,8 +61,8 @@ void TrainingState::restore(std::span<const float> values) {
     const auto from = values.first(count(tensor));
     values = values.subspan(from.size());
     // A write drops what is known of a tensor's codes.
-    if (std::ranges::equal(from, std::as_const(tensor).span())) continue;
-    std::ranges::copy(from, tensor.data());
+    if (std::ranges::equal(from, tensor.span())) continue;
+    std::ranges::copy(from, tensor.mutable_data());
   }
 }
 
@@ -90,13 +90,13 @@ std::vector<double> TrainingState::bounds() const {
 void TrainingState::merge(std::span<const double> sums, std::span<const double> least,
                           std::size_t rows) {
   for (Tensor& tensor : averaged_) {
-    for (float& value : tensor.span()) {
+    for (float& value : tensor.mutable_span()) {
       value = static_cast<float>(sums.front() / static_cast<double>(rows));
       sums = sums.subspan(1);
     }
   }
   const auto take = [&](Tensor bound, double sign) {
-    for (float& value : bound.span()) {
+    for (float& value : bound.mutable_span()) {
       value = static_cast<float>(sign * least.front());
       least = least.subspan(1);
     }

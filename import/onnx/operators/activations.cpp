@@ -66,7 +66,7 @@ Imported import_prelu(Builder& builder, const Node& node) {
   Tensor alpha({channels});
   const std::vector<float>& values = slope.floats();
   for (std::size_t c = 0; c < alpha.span().size(); ++c) {
-    alpha.span()[c] = values[values.size() == 1 ? 0 : c];
+    alpha.mutable_span()[c] = values[values.size() == 1 ? 0 : c];
   }
   Imported result = builder.add(node, std::make_unique<PReLU>(), {x}, x.axes, {{"alpha", alpha}});
   result.logical = x.logical;

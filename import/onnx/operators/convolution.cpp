@@ -19,7 +19,7 @@ Tensor kernel_of(const Constant& weights, const Shape& shape) {
   const Index taps = filters * channels == 0 ? 0 : shape.size() / (filters * channels);
   Tensor kernel(shape);
   const std::vector<float>& from = weights.floats();
-  float* to = kernel.data();
+  float* to = kernel.mutable_data();
   for (Index f = 0; f < filters; ++f) {
     for (Index c = 0; c < channels; ++c) {
       for (Index t = 0; t < taps; ++t) {
@@ -157,7 +157,7 @@ Imported import_batch_norm(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     const std::vector<float>& from = builder.required_constant(node, i + 1).floats();
     Tensor to({channels});
-    for (Index c = 0; c < channels; ++c) to.data()[c] = from[at(order[at(c)])];
+    for (Index c = 0; c < channels; ++c) to.mutable_data()[c] = from[at(order[at(c)])];
     tensors.emplace_back(kNames[i], to);
   }
   auto layer = std::make_unique<BatchNorm>(BatchNormOptions{

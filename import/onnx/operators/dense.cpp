@@ -21,7 +21,7 @@ Tensor kernel_of(const Constant& weights, const Factors& by, const std::vector<I
   const auto inputs = static_cast<Index>(order.size());
   const std::vector<float>& from = weights.floats();
   Tensor kernel({inputs, units});
-  float* to = kernel.data();
+  float* to = kernel.mutable_data();
   for (Index i = 0; i < inputs; ++i) {
     const Index row = order[at(i)];
     for (Index u = 0; u < units; ++u) {
@@ -38,7 +38,7 @@ Tensor bias_of(const Constant& bias, const Factors& by, Index units) {
   if (!fits) refuse("expected a bias of {}, found {}", units, bias.shape.to_string());
   Tensor result({units});
   for (Index u = 0; u < units; ++u) {
-    result.data()[u] = by.beta * bias.floats()[at(size == 1 ? 0 : u)];
+    result.mutable_data()[u] = by.beta * bias.floats()[at(size == 1 ? 0 : u)];
   }
   return result;
 }

@@ -102,7 +102,7 @@ TEST(Softmax, NanAndInfinityMakeTheirRowNan) {
   for (const float bad : {kNan, kInf}) {
     for (Index position = 0; position < 3; ++position) {
       Tensor x = Tensor::zeros({2, 3});
-      x.at({1, position}) = bad;
+      x.mutable_at({1, position}) = bad;
       const float third = 1.0F / 3.0F;
       expect_tensor(softmax(x), {2, 3}, {third, third, third, kNan, kNan, kNan});
       EXPECT_TRUE(std::isnan(log_softmax(x).at({1, 0})) || std::isinf(log_softmax(x).at({1, 0})));

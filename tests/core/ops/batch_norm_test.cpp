@@ -61,7 +61,7 @@ TEST(BatchNorm, InferenceUsesTheStatisticsGiven) {
 
 TEST(BatchNorm, ALargeMeanDoesNotDrownTheVariance) {
   Tensor x = random_tensor({1000, 3}, 1, -1.0F, 1.0F);
-  for (float& value : x.span()) value += 4096.0F;
+  for (float& value : x.mutable_span()) value += 4096.0F;
   const Tensor variance = batch_norm_training(x, ones(3), zeros(3), kEpsilon).statistics.variance;
   // The mean of the squares less the square of the mean would be off by more than 1 in float32.
   for (const float found : variance.span()) EXPECT_NEAR(found, 1.0F / 3.0F, 0.03F);

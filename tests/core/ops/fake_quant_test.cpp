@@ -120,8 +120,8 @@ TEST(FakeQuantPerChannel, ComputesWhatTheArithmeticDoes) {
     const Tensor x = run_of_values({5, channels});
     Tensor min({channels});
     Tensor max({channels});
-    Random(1).fill_uniform(min.span(), -5.0F, -1.0F);
-    Random(2).fill_uniform(max.span(), 1.0F, 5.0F);
+    Random(1).fill_uniform(min.mutable_span(), -5.0F, -1.0F);
+    Random(2).fill_uniform(max.mutable_span(), 1.0F, 5.0F);
     std::vector<float> expected(static_cast<std::size_t>(x.size()));
     fake_quant_per_channel(x.span(), min.span(), max.span(), 8, true, expected);
     expect_tensor(fake_quant_with_min_max_vars_per_channel(x, min, max, 8, true), {5, channels},
@@ -253,14 +253,14 @@ TEST(FakeQuant, ARangeThatWantsNoGradientMayBeObservedAgainBeforeBackward) {
                          : fake_quant_with_min_max_vars(x, min, max);
     };
     Tensor y = run();
-    min.data()[0] = max.data()[0] = 0.0F;
+    min.mutable_data()[0] = max.mutable_data()[0] = 0.0F;
     y.backward(Tensor::ones({1, 3}));
     expect_tensor(x.grad(), {1, 3}, {0, 1, 0});
     // A range that is learned is read again.
-    max.data()[0] = 1.0F;
+    max.mutable_data()[0] = 1.0F;
     max.set_requires_grad(true);
     Tensor learned = run();
-    max.data()[0] = 3.0F;
+    max.mutable_data()[0] = 3.0F;
     expect_error([&] { learned.backward(Tensor::ones({1, 3})); }, "expected input 2");
   }
 }

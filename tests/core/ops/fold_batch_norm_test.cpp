@@ -135,7 +135,7 @@ TEST(FoldBatchNorm, KernelIsNotWrittenToMemoryUnlessItIsAskedFor) {
   EXPECT_TRUE(std::ranges::equal(std::span(in_memory).last(24), row));
   EXPECT_NE(detail::TensorAccess::pending(folded), nullptr);
   // What was folded stays as it was when its kernel changes, as in a step of an optimizer.
-  std::ranges::fill(p.kernel.span(), 0.0F);
+  std::ranges::fill(p.kernel.mutable_span(), 0.0F);
   EXPECT_EQ(detail::TensorAccess::pending(folded), nullptr);
   EXPECT_TRUE(std::ranges::equal(folded.span().last(24), row));
 }
@@ -190,7 +190,7 @@ TEST(BatchNormCorrection, GivesTheBatchNormalizationOfTheUnfoldedResult) {
   const Tensor variance = moving(5);
   Tensor z = y.clone();
   for (std::size_t i = 0; i < z.span().size(); ++i) {
-    z.span()[i] *= gamma.span()[i % 5] / std::sqrt(variance.span()[i % 5] + kEpsilon);
+    z.mutable_span()[i] *= gamma.span()[i % 5] / std::sqrt(variance.span()[i % 5] + kEpsilon);
   }
   expect_close(correct(z, y, gamma, beta), batch_norm_training(y, gamma, beta, kEpsilon).y, 1e-5F);
 }
@@ -227,7 +227,7 @@ TEST(BatchNormCorrection, LaterChangesOfTheStatisticsDoNotChangeAGradient) {
     Tensor result = batch_norm_correction(z, y, Tensor::ones({2}), Tensor::zeros({2}), batch,
                                           variance, kEpsilon);
     if (change) {
-      for (Tensor tensor : {variance, batch.mean, batch.variance}) tensor.span()[0] = 50.0F;
+      for (Tensor tensor : {variance, batch.mean, batch.variance}) tensor.mutable_span()[0] = 50.0F;
     }
     for (Tensor tensor : {y, z}) tensor.zero_grad();
     result.backward(random_tensor({6, 2}, 3));

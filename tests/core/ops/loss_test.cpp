@@ -45,7 +45,7 @@ TEST(CrossEntropy, DenseLabelsEqualSparseOnesWhereOneHot) {
   const Tensor x = random_tensor({5, 4}, 3);
   const Labels labels = some_labels(5, 4);
   Tensor one_hot = Tensor::zeros({5, 4});
-  for (Index i = 0; i < 5; ++i) one_hot.at({i, labels[static_cast<std::size_t>(i)]}) = 1.0F;
+  for (Index i = 0; i < 5; ++i) one_hot.mutable_at({i, labels[static_cast<std::size_t>(i)]}) = 1.0F;
   EXPECT_NEAR(softmax_cross_entropy(x, one_hot).item(), softmax_cross_entropy(x, labels).item(),
               1e-6);
   expect_close(gradient_of([&](const Tensor& v) { return softmax_cross_entropy(v, one_hot); }, x),
@@ -70,7 +70,7 @@ TEST(CrossEntropy, ConfidentAndWrongIsLargeNotInfinite) {
 TEST(CrossEntropy, BadNumbersReachTheLoss) {
   for (const float bad : {kNan, kInf}) {
     Tensor x = Tensor::zeros({3, 2});
-    x.at({1, 1}) = bad;
+    x.mutable_at({1, 1}) = bad;
     EXPECT_TRUE(std::isnan(softmax_cross_entropy(x, Labels{0, 1, 0}).item()));
   }
 }

@@ -82,7 +82,7 @@ TEST(Reduce, GradientsOverEveryChoiceOfAxes) {
     const std::vector<std::uint32_t> order =
         Random(2).permutation(static_cast<std::size_t>(x.size()));
     for (std::size_t i = 0; i < order.size(); ++i) {
-      x.span()[i] = 0.05F * static_cast<float>(order[i]);
+      x.mutable_span()[i] = 0.05F * static_cast<float>(order[i]);
     }
     x = Tensor::from(shape, x.span());
     for (const std::vector<Index>& axes : subsets(shape.rank())) {
@@ -114,7 +114,7 @@ TEST(Reduce, NanIsSeenWhereverItStands) {
   // Every position of a row that fills the lanes, and of the rest.
   for (Index position = 0; position < 19; ++position) {
     Tensor x = random_tensor({1, 19}, 3);
-    x.at({0, position}) = kNan;
+    x.mutable_at({0, position}) = kNan;
     for (const Tensor& y : {max(x), min(x), sum(x), mean(x), max(x, {1}), min(x, {1})}) {
       EXPECT_TRUE(std::isnan(y.item())) << position;
     }
@@ -158,11 +158,11 @@ TEST(Reduce, BadAxes) {
 TEST(Reduce, SumsInDouble) {
   // In float32 the ones would be lost beside 2^24.
   Tensor x = Tensor::ones({1001});
-  x.at({0}) = 16777216.0F;
+  x.mutable_at({0}) = 16777216.0F;
   EXPECT_EQ(sum(x).item(), 16778216.0F);
   Tensor columns(Shape{1001, 3});
   for (Index i = 0; i < 1001; ++i) {
-    for (Index j = 0; j < 3; ++j) columns.at({i, j}) = x.at({i});
+    for (Index j = 0; j < 3; ++j) columns.mutable_at({i, j}) = x.at({i});
   }
   expect_tensor(sum(columns, {0}), {3}, {16778216.0F, 16778216.0F, 16778216.0F});
 }

@@ -86,23 +86,23 @@ TEST(SliceOfAxes, Errors) {
 TEST(Views, KeepAGridUnlessItsChannelsMove) {
   Tensor x = Tensor::ones({4, 6});
   auto whole = std::make_shared<const QuantParams>(QuantParams::per_tensor(0.5F, 3));
-  TensorAccess::set_grid(x, whole);
-  EXPECT_EQ(TensorAccess::grid(x.reshape({24})), whole);
-  EXPECT_EQ(TensorAccess::grid(x.slice(1, 2)), whole);
+  TensorAccess::set_quantization(x, whole);
+  EXPECT_EQ(x.reshape({24}).quantization(), whole);
+  EXPECT_EQ(x.slice(1, 2).quantization(), whole);
 
   QuantParams channels = QuantParams::per_tensor(0.5F, 0);
   channels.scales.assign(4, 0.5F);
   channels.zero_points.assign(4, 0);
-  TensorAccess::set_grid(x, std::make_shared<const QuantParams>(channels));
-  EXPECT_EQ(TensorAccess::grid(x.reshape({24})), nullptr);
-  EXPECT_EQ(TensorAccess::grid(x.reshape({4, 6})), TensorAccess::grid(x));
-  EXPECT_EQ(TensorAccess::grid(x.slice(1, 3)), nullptr);
+  TensorAccess::set_quantization(x, std::make_shared<const QuantParams>(channels));
+  EXPECT_EQ(x.reshape({24}).quantization(), nullptr);
+  EXPECT_EQ(x.reshape({4, 6}).quantization(), x.quantization());
+  EXPECT_EQ(x.slice(1, 3).quantization(), nullptr);
   channels.quantized_dimension = 1;
-  TensorAccess::set_grid(x, std::make_shared<const QuantParams>(channels));
-  EXPECT_EQ(TensorAccess::grid(x.slice(1, 3)), TensorAccess::grid(x));
-  EXPECT_EQ(TensorAccess::grid(x.slice(1, 3).slice(1, 2)), TensorAccess::grid(x));
-  EXPECT_EQ(TensorAccess::grid(x.reshape({2, 2, 6})), nullptr);
-  EXPECT_EQ(TensorAccess::grid(x.reshape({6, 4})), nullptr);
+  TensorAccess::set_quantization(x, std::make_shared<const QuantParams>(channels));
+  EXPECT_EQ(x.slice(1, 3).quantization(), x.quantization());
+  EXPECT_EQ(x.slice(1, 3).slice(1, 2).quantization(), x.quantization());
+  EXPECT_EQ(x.reshape({2, 2, 6}).quantization(), nullptr);
+  EXPECT_EQ(x.reshape({6, 4}).quantization(), nullptr);
 }
 
 TEST(Views, CarryTheCodesOfTheirElements) {
@@ -110,30 +110,30 @@ TEST(Views, CarryTheCodesOfTheirElements) {
   auto codes = std::make_shared<std::int8_t[]>(6);
   std::iota(codes.get(), codes.get() + 6, std::int8_t{0});
   const auto grid = std::make_shared<const QuantParams>(QuantParams::per_tensor(1.0F, 0));
-  TensorAccess::set_grid(x, grid, codes);
-  EXPECT_EQ(TensorAccess::codes(x.reshape({6})).get(), codes.get());
-  EXPECT_EQ(TensorAccess::codes(x.detach()).get(), codes.get());
-  EXPECT_EQ(TensorAccess::codes(x.slice(1, 3)).get(), codes.get() + 2);
-  EXPECT_EQ(TensorAccess::codes(x.slice(1, 3).slice(1, 2)).get(), codes.get() + 4);
+  TensorAccess::set_quantization(x, grid, codes);
+  EXPECT_EQ(TensorAccess::integers(x.reshape({6})).as<std::int8_t>(), codes.get());
+  EXPECT_EQ(TensorAccess::integers(x.detach()).as<std::int8_t>(), codes.get());
+  EXPECT_EQ(TensorAccess::integers(x.slice(1, 3)).as<std::int8_t>(), codes.get() + 2);
+  EXPECT_EQ(TensorAccess::integers(x.slice(1, 3).slice(1, 2)).as<std::int8_t>(), codes.get() + 4);
   // Who copies the data means to change it.
-  EXPECT_EQ(TensorAccess::codes(x.clone()), nullptr);
+  EXPECT_EQ(TensorAccess::integers(x.clone()).as<std::int8_t>(), nullptr);
 
   // They live as long as a view of them, and all views lose them together.
   const std::weak_ptr<std::int8_t[]> watched = codes;
   const Tensor tail = x.slice(2, 3);
   codes.reset();
   x = Tensor();
-  EXPECT_EQ(TensorAccess::codes(tail)[0], 4);
-  Tensor(tail).data()[1] = 1.0F;
-  EXPECT_EQ(TensorAccess::grid(tail), nullptr);
+  EXPECT_EQ(TensorAccess::integers(tail).as<std::int8_t>()[0], 4);
+  Tensor(tail).mutable_data()[1] = 1.0F;
+  EXPECT_EQ(tail.quantization(), nullptr);
   EXPECT_TRUE(watched.expired());
 }
 
 TEST(Views, OfAPartCannotBeOnAGridAlone) {
   const Tensor x = Tensor::ones({4, 6});
   Tensor part = x.slice(1, 2);
-  expect_error([&] { TensorAccess::set_grid(part, nullptr); },
-               "set_grid: expected a tensor of its own, found 6 of 24 elements");
+  expect_error([&] { TensorAccess::set_quantization(part, nullptr); },
+               "set_quantization: expected a tensor of its own, found 6 of 24 elements");
 }
 
 TEST(Transpose, SwapsTheAxesOfAMatrix) {

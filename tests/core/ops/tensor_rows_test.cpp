@@ -165,7 +165,7 @@ TEST(TensorRows, OfAMaskedGradientAreThoseInsideTheWindow) {
   ASSERT_TRUE(rows.computes());
   std::vector<float> memory(rows.scratch(20));
   const float *const part = rows.read(11, 31, memory.data());
-  EXPECT_TRUE(std::equal(part, part + 120, std::as_const(expected).data() + 66));
+  EXPECT_TRUE(std::equal(part, part + 120, expected.data() + 66));
   expect_tensor(found, expected.shape(), values_of(expected));
 }
 

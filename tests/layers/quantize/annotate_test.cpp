@@ -98,7 +98,7 @@ TEST(QuantizeApply, KeepsTheWeightsOfEveryLayer) {
   ASSERT_EQ(copies.size(), originals.size());
   for (std::size_t i = 0; i < copies.size(); ++i) {
     EXPECT_EQ(values_of(copies[i].tensor), values_of(originals[i].tensor)) << copies[i].name;
-    EXPECT_NE(std::as_const(copies[i].tensor).data(), std::as_const(originals[i].tensor).data());
+    EXPECT_NE(copies[i].tensor.data(), originals[i].tensor.data());
   }
 }
 
@@ -143,7 +143,7 @@ TEST(QuantizeApply, TakesAUsersConfig) {
   const Layer& dense = wrapper.wrapped();
   const float limit = wrapper.kernel_quantizer()->max().item();
   std::vector<float> kernel(12);
-  fake_quant_vars(std::as_const(dense.weights()->kernel).span(), -limit, limit, 4, true, kernel);
+  fake_quant_vars(dense.weights()->kernel.span(), -limit, limit, 4, true, kernel);
   const Tensor input = quantized.layer("quantize_layer").forward(x, {});
   const Tensor linear = dense.linear(input, Tensor::from({4, 3}, kernel), dense.weights()->bias);
   std::vector<float> expected(6);
@@ -162,8 +162,8 @@ TEST(QuantizeApply, TakesALayerOfAnyKindWithAConfig) {
   EXPECT_EQ(names_of(quantized.layer("quant_mine").counters()),
             (std::vector<std::string>{"steps", "output_updates", "output_frozen"}));
   const Tensor y = quantized.forward(Tensor::ones({1, 4}), training());
-  ASSERT_NE(TensorAccess::grid(y), nullptr);
-  EXPECT_EQ(TensorAccess::grid(y)->scale(), 8.0F / 255.0F);
+  ASSERT_NE(y.quantization(), nullptr);
+  EXPECT_EQ(y.quantization()->scale(), 8.0F / 255.0F);
   EXPECT_NEAR(y.data()[0], 2.0F, 0.02F);
 }
 

@@ -40,7 +40,7 @@ class RandomNet {
     for (auto& [name, tensor] : model_.parameters()) {
       // Gammas and betas of both signs: a fold turns quantized values around.
       if (!name.ends_with("/gamma") && !name.ends_with("/beta")) continue;
-      for (float& v : Tensor(tensor).span()) v = random_.real(-2.0F, 2.0F);
+      for (float& v : Tensor(tensor).mutable_span()) v = random_.real(-2.0F, 2.0F);
     }
     for (int i = 0; i < 5; ++i) model_.forward(batch(16), training());
   }
@@ -113,14 +113,15 @@ class RandomNet {
 std::vector<std::vector<std::int8_t>> codes_of(Model& model, const Tensor& x,
                                                const ForwardContext& context) {
   std::vector<std::vector<std::int8_t>> all;
-  static_cast<void>(model.forward_all({&x, 1}, context,
-                                      [&](std::size_t /*layer*/, const std::vector<Tensor>& steps) {
-                                        for (const Tensor& step : steps) {
-                                          const auto codes = detail::TensorAccess::codes(step);
-                                          if (codes == nullptr) continue;
-                                          all.emplace_back(codes.get(), codes.get() + step.size());
-                                        }
-                                      }));
+  static_cast<void>(model.forward_all(
+      {&x, 1}, context, [&](std::size_t /*layer*/, const std::vector<Tensor>& steps) {
+        for (const Tensor& step : steps) {
+          const auto integers = detail::TensorAccess::integers(step);
+          const auto* codes = integers.as<std::int8_t>();
+          if (codes == nullptr) continue;
+          all.emplace_back(codes, codes + step.size());
+        }
+      }));
   return all;
 }
 
@@ -352,7 +353,7 @@ TEST(QuantizedBatchNorm, TrainsToTheSameBytesOnAnyNumberOfThreads) {
         for (auto& [name, tensor] : model.parameters()) {
           const Tensor gradient = tensor.grad();
           for (Index e = 0; gradient.defined() && e < tensor.size(); ++e) {
-            tensor.data()[e] -= 0.1F * gradient.data()[e];
+            tensor.mutable_data()[e] -= 0.1F * gradient.data()[e];
           }
         }
       }

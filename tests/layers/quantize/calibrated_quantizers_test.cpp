@@ -22,7 +22,7 @@ Tensor with_outliers(const Shape& shape, std::uint64_t seed, int axis = -1) {
   for (int i = axis + 1; axis >= 0 && i < shape.rank(); ++i) inner *= shape.dim(i);
   for (Index i = 0; i < x.size(); ++i) {
     const Index channel = axis < 0 ? 0 : i / inner % shape.dim(axis);
-    float& value = x.data()[i];
+    float& value = x.mutable_data()[i];
     value *= value * value * (1.0F + 3.0F * static_cast<float>(channel));
     if (channel % 2 == 1) value = std::abs(value);
   }
@@ -88,15 +88,15 @@ TEST(ClippedWeights, OfAChannelAreThoseOfItAlone) {
 
 TEST(ClippedWeights, HaveTheRangeThatTheSearchFinds) {
   const Tensor x = with_outliers({20, 30}, 5);
-  const float largest = magnitude(min_max(std::as_const(x).span()));
+  const float largest = magnitude(min_max(x.span()));
   const auto mse = ready(MseQuantizer(kFourBits), x.shape());
   mse->calibrate(x);
-  const float clip = mse_clip(std::as_const(x).span(), kFourBits, "x");
+  const float clip = mse_clip(x.span(), kFourBits, "x");
   EXPECT_LT(clip, 0.95F);
   expect_range(*mse, -clip * largest, clip * largest);
   const auto percentile = ready(PercentileQuantizer(kFourBits, 97.0), x.shape());
   percentile->calibrate(x);
-  const float kth = percentile_magnitude(std::as_const(x).span(), 97.0, "x");
+  const float kth = percentile_magnitude(x.span(), 97.0, "x");
   EXPECT_FLOAT_EQ(percentile->max().item(), kth);
   EXPECT_LT(kth, largest);
 }
@@ -133,11 +133,11 @@ TEST(ClippedWeights, AreSearchedAnewWhereverTheStateComesFrom) {
     quantizer->calibrate(x);
     const auto expected = everything_in(*quantizer);
     // As a file writes it that was saved with another clip.
-    tensor_named(quantizer->counters(), "t_clip").data()[0] = 0.125F;
+    tensor_named(quantizer->counters(), "t_clip").mutable_data()[0] = 0.125F;
     quantizer->calibrate(x);
     EXPECT_EQ(everything_in(*quantizer), expected);
     Tensor changed = x.clone();
-    changed.data()[3] = 50.0F;
+    changed.mutable_data()[3] = 50.0F;
     quantizer->calibrate(changed);
     EXPECT_NE(everything_in(*quantizer), expected);
     quantizer->calibrate(x);
@@ -183,8 +183,8 @@ TEST(ClippedWeights, DoNotDependOnThreads) {
 TEST(HistogramRanges, AreThoseTheSearchesFind) {
   const Tensor x = with_outliers({40, 50}, 11);
   MagnitudeHistogram histogram;
-  histogram.add(std::as_const(x).span());
-  const MinMax limits = min_max(std::as_const(x).span());
+  histogram.add(x.span());
+  const MinMax limits = min_max(x.span());
   const std::vector<float> thresholds = {mse_clip(histogram, limits, {}, "x") * magnitude(limits),
                                          percentile_magnitude(histogram, limits, 97.0, "x"),
                                          entropy_magnitude(histogram, limits, {}, "x")};
@@ -289,7 +289,7 @@ TEST(CalibratedQuantizers, RefuseADamagedHistogram) {
   for (const MakeQuantizer& make : of_activations()) {
     const auto quantizer = built_for(make, {3}, {});
     quantizer->calibrate(vector_of({-1, 2, 3}));
-    tensor_named(quantizer->counters(), "t_histogram").data()[7] = 0.5F;
+    tensor_named(quantizer->counters(), "t_histogram").mutable_data()[7] = 0.5F;
     expect_throws<NumericError>(
         [&] {
           quantizer->calibrate(vector_of({1, 2, 3}));

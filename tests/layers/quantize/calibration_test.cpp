@@ -46,7 +46,7 @@ TEST(Calibration, OfInputsIsWhatTheOptionsAskFor) {
 /// Where an input of numbers within 2.5 but for one of 100 is put on a grid.
 TEST(Calibration, OfInputsLeavesOutliersOut) {
   Tensor x = random_tensor({1000, 4}, 5, -2.5F, 2.5F);
-  x.data()[7] = 100.0F;
+  x.mutable_data()[7] = 100.0F;
   Sequential model("m", Input({4}), Dense(3));
   model.build(1);
   const auto highest = [&](const QuantizeOptions& options) {
@@ -199,7 +199,7 @@ TEST(Calibration, RefreshedKernelRangesKeepTheClip) {
   calibrate(model, random_tensor({50, 6}, 1));
   const Quantizer& kernel = *model.layer("quant_dense").kernel_quantizer();
   const float max = kernel.max().item();
-  for (float& w : model.layer("quant_dense").parameters()[0].tensor.span()) w *= 2.0F;
+  for (float& w : model.layer("quant_dense").parameters()[0].tensor.mutable_span()) w *= 2.0F;
   refresh_kernel_ranges(model);
   EXPECT_EQ(kernel.max().item(), 2.0F * max);
 }

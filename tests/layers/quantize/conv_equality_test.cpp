@@ -21,7 +21,7 @@ void kill_a_unit(Model& model) {
     const Index units = weights->kernel.dim(-1);
     Tensor kernel = layer->parameters()[0].tensor.detach();
     for (Index i = 0; i < kernel.size(); ++i) {
-      if (i / inner % units == units - 1) kernel.span()[static_cast<std::size_t>(i)] = 0;
+      if (i / inner % units == units - 1) kernel.mutable_span()[static_cast<std::size_t>(i)] = 0;
     }
     break;
   }
@@ -112,7 +112,7 @@ TEST(QuantizedConvolutions, HaveAScalePerUnitUnlessAskedForOne) {
 Tensor whole_numbers(const Shape& shape, std::uint64_t seed, Index most) {
   Tensor values(shape);
   Draw draw(seed);
-  for (float& v : values.span()) v = static_cast<float>(draw.between(-most, most));
+  for (float& v : values.mutable_span()) v = static_cast<float>(draw.between(-most, most));
   return values;
 }
 

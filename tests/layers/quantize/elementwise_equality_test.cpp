@@ -114,7 +114,7 @@ TEST(QuantizedElementwise, DeadResultsAreShippedToo) {
   source.output(source.add(Multiply(Activation::none, "product"), {dead, dead}));
   source.build(3);
   for (auto& [name, tensor] : source.parameters()) {
-    for (float& v : Tensor(tensor).span()) v = name.ends_with("bias") ? -9.0F : 0.01F;
+    for (float& v : Tensor(tensor).mutable_span()) v = name.ends_with("bias") ? -9.0F : 0.01F;
   }
   Model model = quantize_model(source);
   calibrate(model, random_tensor({20, 3}, 1));

@@ -36,7 +36,7 @@ Model joined(Activation first) {
   const Value both = model.add(Concatenate(-1, "both"), {a, b});
   model.output(model.add(Dense(2, Activation::none, "end"), both));
   model.build(1);
-  for (float& v : Tensor(model.layer("b").weights()->kernel).span()) v *= 20.0F;
+  for (float& v : Tensor(model.layer("b").weights()->kernel).mutable_span()) v *= 20.0F;
   return model;
 }
 
@@ -121,7 +121,7 @@ TEST(QuantizedGraph, WhatDropoutWidensIsNotClippedBehindAClampThatDoesNotRescale
     calibrate(quantized, samples);
     freeze_ranges(quantized, true);
     const Tensor y = quantized.forward(samples, training(3));
-    EXPECT_GT(*std::ranges::max_element(std::as_const(y).span()), 1.9F) << to_string(simulation);
+    EXPECT_GT(*std::ranges::max_element(y.span()), 1.9F) << to_string(simulation);
   }
 }
 
@@ -150,7 +150,7 @@ TEST(QuantizedGraph, AConcatenationQuantizesAnewWhatHasAScaleOfItsOperator) {
       // Another reader goes on with the scale of the function.
       model.output(model.add(ReLU("also"), flat));
       model.build(1);
-      for (float& v : Tensor(model.layer("other").weights()->kernel).span()) v *= 20.0F;
+      for (float& v : Tensor(model.layer("other").weights()->kernel).mutable_span()) v *= 20.0F;
       Model quantized = quantize_model(model, {.simulation = simulation});
       const Tensor samples = random_tensor({50, 4}, 1);
       quantized.forward_all({&samples, 1}, calibration());

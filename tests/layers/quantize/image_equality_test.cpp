@@ -107,8 +107,8 @@ Model quantized_alone(L layer, const Shape& image) {
   source.build();
   Model model = quantize_model(source);
   Tensor x = Tensor::zeros(image.with_batch(1));
-  x.data()[0] = -1.0F;
-  x.data()[1] = 1.0F;
+  x.mutable_data()[0] = -1.0F;
+  x.mutable_data()[1] = 1.0F;
   calibrate(model, x);
   freeze_ranges(model, true);
   return model;
@@ -145,7 +145,7 @@ TEST(QuantizedImages, AMeanIsRoundedToACodeOfTheGridItReads) {
   Tensor x = Tensor::from({1, 1, 2, 1}, {10 * step, 13 * step}).set_requires_grad(true);
   Tensor y = model.forward_all({&x, 1}, training()).front();
   // A copy: writing to y, as span() allows, drops its grid.
-  const auto grid = detail::TensorAccess::grid(y);
+  const auto grid = y.quantization();
   ASSERT_NE(grid, nullptr);
   const float code = y.span()[0] / grid->scale();
   EXPECT_NEAR(code, std::round(code), 1e-4F);

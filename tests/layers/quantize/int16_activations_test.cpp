@@ -106,8 +106,8 @@ Sequential small_net() {
 
 TEST(Int16Activations, StepsReachTheEndsOfTheRange) {
   Tensor x = random_tensor({2, 6}, 1, -0.4F, 0.4F);
-  x.span()[3] = -0.75F;
-  x.span()[5] = 0.5F;
+  x.mutable_span()[3] = -0.75F;
+  x.mutable_span()[5] = 0.5F;
   for (const auto& [factor, steps] : {std::pair{1.0F, 32768.0F}, std::pair{-1.0F, 32767.0F}}) {
     Sequential model = quantize_model(small_net(), int16_options());
     calibrate(model, x * factor);
@@ -159,7 +159,7 @@ TEST(Int16Activations, DeadLayersAreShippedAsTheyAreTrained) {
   Sequential net("net", Input({6}), Dense(5, Activation::relu), Dense(4));
   net.build(3);
   Tensor bias = net.layers()[1]->weights()->bias;
-  for (float& b : bias.span()) b = -100.0F;
+  for (float& b : bias.mutable_span()) b = -100.0F;
   Sequential model = quantize_model(net, int16_options());
   Tensor x = random_tensor({20, 6}, 1, -1.0F, 1.0F);
   calibrate(model, x);

@@ -28,15 +28,14 @@ std::int32_t tensor_index(const IntegerModel& model, const std::string& name) {
 /// The codes that the values of `y` stand for on its grid.
 std::vector<std::int8_t> codes_of(const Tensor& y) {
   std::vector<std::int8_t> codes;
-  if (TensorAccess::grid(y) == nullptr) {
+  if (y.quantization() == nullptr) {
     ADD_FAILURE() << "a result on no grid";
     return codes;
   }
   for (const float v : y.span()) {
-    const double steps = double{v} / double{TensorAccess::grid(y)->scale()};
+    const double steps = double{v} / double{y.quantization()->scale()};
     EXPECT_NEAR(steps, std::round(steps), 1e-3);
-    codes.push_back(
-        static_cast<std::int8_t>(std::lround(steps) + TensorAccess::grid(y)->zero_point()));
+    codes.push_back(static_cast<std::int8_t>(std::lround(steps) + y.quantization()->zero_point()));
   }
   return codes;
 }
@@ -100,8 +99,8 @@ class Comparison {
     const std::int32_t index = tensor_index(interpreter_.model(), name);
     ASSERT_NE(index, -1) << name;
     const ModelTensor& tensor = interpreter_.model().tensors[static_cast<std::size_t>(index)];
-    EXPECT_EQ(tensor.quantization.scales, TensorAccess::grid(value)->scales) << name;
-    EXPECT_EQ(tensor.quantization.zero_points, TensorAccess::grid(value)->zero_points) << name;
+    EXPECT_EQ(tensor.quantization.scales, value.quantization()->scales) << name;
+    EXPECT_EQ(tensor.quantization.zero_points, value.quantization()->zero_points) << name;
     const auto bytes = interpreter_.tensor_bytes(index);
     const std::vector<std::int8_t> codes = codes_of(value);
     ASSERT_EQ(codes.size(), bytes.size()) << name;

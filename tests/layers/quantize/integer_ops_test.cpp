@@ -21,16 +21,16 @@ using detail::TensorAccess;
 Tensor every_code(float scale, std::int32_t zero_point) {
   Tensor x(Shape{16, 16});
   for (Index i = 0; i < 256; ++i) {
-    x.data()[i] = static_cast<float>(i - 128 - zero_point) * scale;
+    x.mutable_data()[i] = static_cast<float>(i - 128 - zero_point) * scale;
   }
   return on_grid(x, scale, zero_point);
 }
 
 void expect_codes(const Tensor& y, const std::vector<std::int32_t>& expected, float scale,
                   std::int32_t zero_point) {
-  ASSERT_NE(TensorAccess::grid(y), nullptr);
-  EXPECT_EQ(TensorAccess::grid(y)->scale(), scale);
-  EXPECT_EQ(TensorAccess::grid(y)->zero_point(), zero_point);
+  ASSERT_NE(y.quantization(), nullptr);
+  EXPECT_EQ(y.quantization()->scale(), scale);
+  EXPECT_EQ(y.quantization()->zero_point(), zero_point);
   ASSERT_EQ(y.span().size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(y.span()[i], static_cast<float>(expected[i] - zero_point) * scale) << i;
@@ -82,7 +82,7 @@ TEST(IntegerSoftmax, WorksRowByRow) {
   for (const Shape& shape : {Shape{1, 300}, Shape{7, 10}, Shape{5000, 10}, Shape{3, 1}}) {
     Tensor x(shape);
     for (Index i = 0; i < x.size(); ++i) {
-      x.data()[i] = static_cast<float>((i * 37) % 256 - 128 - 5) * kScale;
+      x.mutable_data()[i] = static_cast<float>((i * 37) % 256 - 128 - 5) * kScale;
     }
     const Tensor y = integer_softmax(on_grid(x, kScale, 5), Rounding::fp32, "s");
     const Index row = shape[1];
@@ -123,7 +123,7 @@ struct Naive {
 Naive naive_dense(const Dense& dense, const Tensor& x, const QuantParams& kernel,
                   const QuantParams& output, std::int32_t lo, std::int32_t hi) {
   Naive result;
-  const float in_scale = TensorAccess::grid(x)->scale();
+  const float in_scale = x.quantization()->scale();
   for (Index i = 0; i < x.dim(0); ++i) {
     for (Index j = 0; j < dense.units(); ++j) {
       const float w_scale = kernel.scale(kernel.per_channel() ? static_cast<std::size_t>(j) : 0);
@@ -151,14 +151,14 @@ TEST(IntegerLinear, EqualsANaiveLoop) {
     for (const int bits : {2, 5, 8}) {
       for (const Activation activation : {Activation::none, Activation::relu, Activation::relu6}) {
         const auto dense = built(Dense(7, activation), {19});
-        Random(3).fill_uniform(Tensor(dense->bias()).span(), -1.0F, 1.0F);
+        Random(3).fill_uniform(Tensor(dense->bias()).mutable_span(), -1.0F, 1.0F);
         auto kernel = default_8bit({.weight_bits = bits, .per_channel = per_channel})
                           ->kernel_quantizer(*dense);
         kernel->build("k", "kernel_", {19, 7}, Quantizer::ZeroPoint::hidden);
         kernel->observe(dense->kernel());
         Tensor x(Shape{45, 19});
         for (Index i = 0; i < x.size(); ++i) {
-          x.data()[i] = static_cast<float>((i * 91) % 256 - 128 - 9) * 0.013F;
+          x.mutable_data()[i] = static_cast<float>((i * 91) % 256 - 128 - 9) * 0.013F;
         }
         x = on_grid(x, 0.013F, 9);
         const QuantParams output = QuantParams::per_tensor(0.02F, -30);
@@ -193,7 +193,7 @@ std::vector<Tensor> reals_of(const Layer& layer, IntegerLinear::Sums use) {
   for (auto& parameter : layer.parameters()) parameter.tensor.zero_grad();
   Tensor x(layer.input_shape().with_batch(3));
   for (Index i = 0; i < x.size(); ++i) {
-    x.data()[i] = static_cast<float>((i * 91) % 256 - 128 - 9) * 0.013F;
+    x.mutable_data()[i] = static_cast<float>((i * 91) % 256 - 128 - 9) * 0.013F;
   }
   x = on_grid(x, 0.013F, 9);
   x.set_requires_grad(true);
@@ -202,7 +202,7 @@ std::vector<Tensor> reals_of(const Layer& layer, IntegerLinear::Sums use) {
                     QuantParams::per_tensor(0.004F, 0, -127, 127), Rounding::fp32, "l", {}, use)
           .real();
   Tensor g(real.shape());
-  for (Index i = 0; i < g.size(); ++i) g.data()[i] = static_cast<float>(i % 7) - 3.0F;
+  for (Index i = 0; i < g.size(); ++i) g.mutable_data()[i] = static_cast<float>(i % 7) - 3.0F;
   sum(real * g).backward();
   std::vector<Tensor> results = {real.detach(), x.grad().clone()};
   for (const auto& [name, parameter] : layer.parameters()) {
@@ -279,7 +279,7 @@ TEST(IntegerOps, RefuseSumsThatCouldOverflow) {
   constexpr Index kInputs = 70000;
   const auto dense = built(Dense(2, Activation::none, DenseOptions{.use_bias = false}), {kInputs});
   Tensor kernel = dense->kernel();
-  for (Index i = 0; i < kInputs; ++i) kernel.at({i, 1}) = 127.0F;
+  for (Index i = 0; i < kInputs; ++i) kernel.mutable_at({i, 1}) = 127.0F;
   const QuantParams unit = QuantParams::per_tensor(1.0F, 0, -127, 127);
   const Tensor x = on_grid(Tensor::zeros({1, kInputs}), 1.0F, -128);
   expect_error([&] { integer_linear(*dense, x, unit, Rounding::fp32, "layer"); },
@@ -299,7 +299,7 @@ TEST(QuantizeWrapper, AppliesAnActivationInFloatWithoutAGridOrIntegers) {
     };
     expect_tensor(run(real, Simulation::integer), {1, 3}, expected);
     expect_tensor(run(gridded, Simulation::fake_quant), {1, 3}, expected);
-    EXPECT_NE(TensorAccess::grid(run(gridded, Simulation::integer)), nullptr);
+    EXPECT_NE(run(gridded, Simulation::integer).quantization(), nullptr);
     EXPECT_NE(values_of(run(gridded, Simulation::integer)), expected);
   }
 }

@@ -33,7 +33,7 @@ void round_scales(Model& model) {
     const bool is_clip = name.ends_with("_clip");
     if (!name.ends_with("_step") && !is_clip) continue;
     const float steps = is_clip ? 255.0F : 1.0F;
-    for (float& v : tensor.span()) {
+    for (float& v : tensor.mutable_span()) {
       v = std::exp2(std::round(std::log2(std::abs(v) / steps + 1e-6F))) * steps;
     }
   }
@@ -163,7 +163,7 @@ TEST(LearnedEquality, OfStepsThatAHugeRateDroveBelowZero) {
       if (!name.ends_with("_step")) continue;
       const Tensor gradient = tensor.grad();
       for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= 1e4F * gradient.span()[i];
+        tensor.mutable_span()[i] -= 1e4F * gradient.span()[i];
         negative += tensor.span()[i] < 0.0F ? 1 : 0;
       }
     }

@@ -24,7 +24,7 @@ std::unique_ptr<Q> started(const QuantSpec& spec, const Shape& shape) {
   auto quantizer = std::make_unique<Q>(std::make_unique<LastValueQuantizer>(spec));
   quantizer->build("layer/tensor", "t_", shape, Quantizer::ZeroPoint::hidden);
   Tensor seen(shape);
-  for (Index i = 0; i < seen.size(); ++i) seen.data()[i] = i % 2 == 0 ? 1.0F : -1.0F;
+  for (Index i = 0; i < seen.size(); ++i) seen.mutable_data()[i] = i % 2 == 0 ? 1.0F : -1.0F;
   quantizer->observe(seen);
   return quantizer;
 }
@@ -61,7 +61,7 @@ TEST(Lsq, TheWorkedExampleOnIntegers) {
   // The gradient of the kernel of x k is x where that of the result is 1.
   Tensor x = Tensor::from({1, 4}, {0.5F, -1.0F, 0.2F, 0.3F});
   auto grid = std::make_shared<const QuantParams>(QuantParams::per_tensor(0.1F, 0));
-  detail::TensorAccess::set_grid(x, grid);
+  detail::TensorAccess::set_quantization(x, grid);
   wrapper.forward(x, {}).backward(Tensor::ones({1, 1}));
   const Tensor kernel = wrapper.weights()->kernel;
   const std::vector<float> expected = {0.5F, -1.0F, 0.0F, 0.0F};
@@ -119,8 +119,8 @@ Backward gradients_of(const Quantizer& quantizer, const std::vector<Smooth>& val
   Tensor x({static_cast<Index>(values.size())});
   Tensor upstream(x.shape());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    x.data()[i] = static_cast<float>(values[i].x);
-    upstream.data()[i] = static_cast<float>(values[i].upstream);
+    x.mutable_data()[i] = static_cast<float>(values[i].x);
+    upstream.mutable_data()[i] = static_cast<float>(values[i].upstream);
   }
   x.set_requires_grad(true);
   quantizer.fake_quant(x).backward(upstream);
@@ -261,7 +261,7 @@ TEST(LearnedQuantizers, StartAtWhatIsObservedUntilAnOptimizerMovesThem) {
     lsq.observe(Tensor::from({2}, {largest, -0.1F}));
     EXPECT_FLOAT_EQ(lsq.params().scale(), largest / 7.0F);
   }
-  parameter(lsq, "t_step").data()[0] = 0.3F;
+  parameter(lsq, "t_step").mutable_data()[0] = 0.3F;
   lsq.observe(Tensor::from({2}, {99.0F, -99.0F}));
   EXPECT_EQ(lsq.params().scale(), 0.3F);
   EXPECT_EQ(lsq.max().item(), 0.7F);
@@ -298,7 +298,7 @@ TEST(LearnedQuantizers, AStepBelowTheLeastIsPutRight) {
     const auto lsq = started<LsqQuantizer>(kSigned4, {4});
     const float least = 0x1p-10F * parameter(*lsq, "t_step").item();
     ASSERT_GT(least, 0.0F);
-    parameter(*lsq, "t_step").data()[0] = driven;
+    parameter(*lsq, "t_step").mutable_data()[0] = driven;
     // Before it is used, and in the parameter when training goes on.
     EXPECT_EQ(lsq->params().scale(), least);
     EXPECT_EQ(parameter(*lsq, "t_step").item(), driven);
@@ -310,16 +310,16 @@ TEST(LearnedQuantizers, AStepBelowTheLeastIsPutRight) {
 TEST(LearnedQuantizers, RefuseNumbersThatAreNotFinite) {
   for (const float driven : {kNan, std::numeric_limits<float>::infinity(), 3e38F}) {
     const auto lsq = started<LsqQuantizer>(kSigned4, {4});
-    parameter(*lsq, "t_step").data()[0] = driven;
+    parameter(*lsq, "t_step").mutable_data()[0] = driven;
     expect_throws<NumericError>([&] { lsq->params(); }, {"layer/tensor", "learning rate"});
     EXPECT_THROW(lsq->observe(Tensor::ones({4})), NumericError);
     EXPECT_THROW(lsq->fake_quant(Tensor::ones({4})), NumericError);
   }
   const auto plus = started<LsqPlusQuantizer>(kFromZero4, {4});
-  parameter(*plus, "t_offset").data()[0] = kNan;
+  parameter(*plus, "t_offset").mutable_data()[0] = kNan;
   expect_throws<NumericError>([&] { plus->params(); }, {"layer/tensor", "t_offset"});
   const auto lsq = started<LsqQuantizer>(kSigned4, {4});
-  parameter(*lsq, "t_step").data()[0] = 0.5F;
+  parameter(*lsq, "t_step").mutable_data()[0] = 0.5F;
   expect_throws<NumericError>([&] { lsq->observe(Tensor::full({4}, kNan)); },
                               {"layer/tensor", "NaN"});
 }
@@ -350,7 +350,7 @@ TEST(LearnedQuantizers, ChannelsOnAnyAxis) {
     LsqQuantizer all(std::make_unique<LastValueQuantizer>(spec));
     all.build("layer/tensor", "t_", x.shape(), Quantizer::ZeroPoint::hidden);
     all.observe(x);
-    for (float& step : parameter(all, "t_step").span()) step *= 0.7F;
+    for (float& step : parameter(all, "t_step").mutable_span()) step *= 0.7F;
     Tensor from = x.clone().set_requires_grad(true);
     Tensor y = all.fake_quant(from);
     y.backward(upstream);

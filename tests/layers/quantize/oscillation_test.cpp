@@ -27,7 +27,7 @@ TEST(WeightOscillation, IsAChangeAgainstTheLastOne) {
   for (std::size_t t = 0; t < codes.size(); ++t) {
     Tensor kernel({1, 4});
     for (std::size_t i = 0; i < 4; ++i) {
-      kernel.span()[i] = 0.5F * codes[t][i];
+      kernel.mutable_span()[i] = 0.5F * codes[t][i];
       expected[i] += 0.01F * (swings[t][i] - expected[i]);
     }
     oscillation.count(kernel, kGrid);
@@ -66,7 +66,7 @@ TEST(WeightOscillation, FreezesWhatSwingsOnItsMeanCode) {
   EXPECT_EQ(kept, 0.5F * std::rint(counter(oscillation, "oscillation_mean").span()[0]));
   EXPECT_EQ(kept, 0.5F) << "the mean starts at the first code, 1";
   for (const float moved : {3.0F, -3.0F}) {
-    kernel.span()[0] = moved;
+    kernel.mutable_span()[0] = moved;
     EXPECT_FALSE(oscillation.is_held(kernel, kGrid));
     oscillation.count(kernel, kGrid);
     EXPECT_EQ(kernel.span()[0], kept);
@@ -132,7 +132,7 @@ TEST(OscillatingWeights, StayFrozenInWhatIsShipped) {
   // As an optimizer leaves them.
   for (auto& [name, tensor] : model.parameters()) {
     if (!name.ends_with("kernel")) continue;
-    for (float& v : tensor.span()) v += 0.7F;
+    for (float& v : tensor.mutable_span()) v += 0.7F;
   }
   refresh_kernel_ranges(model);
   const IntegerModel shipped = from_tflite(to_tflite(lower(model)));

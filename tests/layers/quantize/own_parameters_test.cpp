@@ -92,7 +92,7 @@ TEST(OwnParameters, ScalesOfADenseLayerGetTheGradientOfWhatTheyRound) {
   QuantizeWrapper wrapper(std::make_unique<Dense>(3, Activation::none, "d"), learned<Lsq>());
   wrapper.build({4}, Random(1));
   // Some weights and some results lie beyond their grids.
-  for (float& v : wrapper.weights()->kernel.span()) v *= 4.0F;
+  for (float& v : wrapper.weights()->kernel.mutable_span()) v *= 4.0F;
   const Tensor x = on_grid(Tensor::from({2, 4}, {1, -2, 3, 0, -1, 2, 1, 3}), 1.0F, 0);
   const Tensor upstream = random_tensor({2, 3}, 4);
   const Tensor kernel = wrapper.weights()->kernel.detach();
@@ -103,7 +103,7 @@ TEST(OwnParameters, ScalesOfADenseLayerGetTheGradientOfWhatTheyRound) {
   const RealLimits limits = real_limits(by_result.params());
   Tensor passed = upstream.clone();
   for (std::size_t i = 0; i < 6; ++i) {
-    if (real.span()[i] < limits.lo || real.span()[i] > limits.hi) passed.span()[i] = 0.0F;
+    if (real.span()[i] < limits.lo || real.span()[i] > limits.hi) passed.mutable_span()[i] = 0.0F;
   }
   EXPECT_LT(*std::ranges::min_element(real.span()), limits.lo);
   EXPECT_GT(*std::ranges::max_element(kernel.span()), 1.27F);
@@ -146,7 +146,7 @@ TEST(OwnParameters, ScalesThatAreLearnedMoveAndAreShipped) {
       const Tensor gradient = tensor.grad();
       const float rate = name.ends_with("scale") ? 1e-5F : 0.01F;
       for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= rate * gradient.span()[i];
+        tensor.mutable_span()[i] -= rate * gradient.span()[i];
       }
     }
   }

@@ -84,8 +84,7 @@ TEST(QuantizeBatchNorm, OneOfItsOwnIsADepthwiseConvolutionWithItsClamp) {
   // Each channel has its scale, so that m is 127 steps of it.
   const auto& bn = dynamic_cast<const BatchNorm&>(source.layer("bn"));
   for (std::size_t c = 0; c < 2; ++c) {
-    const float m = std::as_const(bn.gamma()).span()[c] /
-                    std::sqrt(std::as_const(bn.moving_variance()).span()[c] + bn.epsilon());
+    const float m = bn.gamma().span()[c] / std::sqrt(bn.moving_variance().span()[c] + bn.epsilon());
     EXPECT_EQ(static_cast<std::int8_t>(weights.data[c]), m < 0.0F ? -127 : 127);
     EXPECT_NEAR(weights.quantization.scales[c] * 127.0F, std::fabs(m), 1e-5F * std::fabs(m));
   }
@@ -225,8 +224,7 @@ void expect_float_lowering(Model model, const std::vector<OpCode>& codes) {
   Interpreter interpreter(lowered);
   const Tensor x = random_tensor(model.input_shape().with_batch(1), 1);
   const Tensor expected = model.forward(x);
-  expect_close(Tensor::from(expected.shape(), interpreter.run(std::as_const(x).span())), expected,
-               1e-5F);
+  expect_close(Tensor::from(expected.shape(), interpreter.run(x.span())), expected, 1e-5F);
 }
 
 TEST(QuantizeBatchNorm, AFloatModelIsLoweredFolded) {

@@ -104,7 +104,8 @@ TEST(QuantizeModel, CopiesTheWeightsAndLeavesTheOriginalAlone) {
     EXPECT_EQ(values_of(copies[i].tensor), values_of(originals[i].tensor));
   }
   quantized.forward(x, training());
-  for (auto& [name, tensor] : quantized.saved_tensors()) std::ranges::fill(tensor.span(), 0.5F);
+  for (auto& [name, tensor] : quantized.saved_tensors())
+    std::ranges::fill(tensor.mutable_span(), 0.5F);
   EXPECT_EQ(values_of(model.forward(x)), before);
   EXPECT_EQ(layer_lines(model), (std::vector<std::string>{"input_1 InputLayer", "dense Dense",
                                                           "re_lu ReLU", "dense_1 Dense"}));
@@ -166,7 +167,7 @@ TEST(QuantizeModel, FreezesRangesButThoseOfKernels) {
   for (const auto& [name, tensor] : before) values.push_back(values_of(tensor));
   freeze_ranges(quantized, true);
   for (const auto& [name, tensor] : quantized.parameters()) {
-    for (float& v : Tensor(tensor).span()) v *= 2.0F;
+    for (float& v : Tensor(tensor).mutable_span()) v *= 2.0F;
   }
   quantized.forward(random_tensor({5, 4}, 2, -9.0F, 9.0F), training());
   for (std::size_t i = 0; i < before.size(); ++i) {

@@ -50,7 +50,7 @@ void train_a_little(Model& model, int steps, Batch&& batch) {
       ASSERT_TRUE(tensor.grad().defined()) << name;
       const Tensor gradient = tensor.grad();
       for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= 0.05F * std::clamp(gradient.span()[i], -1.0F, 1.0F);
+        tensor.mutable_span()[i] -= 0.05F * std::clamp(gradient.span()[i], -1.0F, 1.0F);
       }
     }
   }
@@ -66,7 +66,7 @@ class Doubling : public Layer {
   std::string_view type() const override { return "Doubling"; }
   Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
     Tensor y(x.shape());
-    for (Index i = 0; i < x.size(); ++i) y.data()[i] = 2.0F * x.data()[i];
+    for (Index i = 0; i < x.size(); ++i) y.mutable_data()[i] = 2.0F * x.data()[i];
     return y;
   }
   std::vector<NamedTensor> state() const override { return {{"seen", seen_}}; }
@@ -120,7 +120,7 @@ inline CustomConfig::Make unit_kernel() {
 
 /// `values` on a grid, as an op leaves them.
 inline Tensor on_grid(Tensor values, float scale, std::int32_t zero_point) {
-  detail::TensorAccess::set_grid(
+  detail::TensorAccess::set_quantization(
       values, std::make_shared<const QuantParams>(QuantParams::per_tensor(scale, zero_point)));
   return values;
 }

@@ -60,7 +60,7 @@ TEST(QuantizerAxis, FindsNanAndInfinityOnAnyAxis) {
     for (const float bad : {kNan, kInf, -kInf}) {
       for (const Index at : {Index{0}, Index{61}, Index{119}}) {
         Tensor x = random_tensor(kShape, 5);
-        x.data()[at] = bad;
+        x.mutable_data()[at] = bad;
         EXPECT_THROW(quantizer->observe(x), NumericError) << axis << ' ' << at;
         EXPECT_EQ(everything_in(*quantizer), before);
       }

@@ -32,7 +32,7 @@ class PercentileObserver : public Observer {
     std::ranges::sort(sorted);
     const auto cut = static_cast<std::size_t>(cut_ * static_cast<double>(sorted.size()));
     // Counted before limits_of() throws for NaN: what it throws must leave no trace.
-    clipped_.data()[0] += static_cast<float>(2 * cut);
+    clipped_.mutable_data()[0] += static_cast<float>(2 * cut);
     static_cast<void>(limits_of(x));
     const Range range = widened({sorted[cut], sorted[sorted.size() - 1 - cut]});
     mins()[0] = std::min(mins()[0], range.min);

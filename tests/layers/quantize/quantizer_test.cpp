@@ -160,7 +160,7 @@ TEST(Quantizer, BeingFrozenIsAmongWhatIsSaved) {
   quantizer->freeze(true);
   EXPECT_EQ(frozen.item(), 1.0F);
   // As a checkpoint does it.
-  Tensor(frozen).data()[0] = 0.0F;
+  Tensor(frozen).mutable_data()[0] = 0.0F;
   EXPECT_FALSE(quantizer->frozen());
   // Frozen before it is built.
   LastValueQuantizer early{QuantSpec{}};
@@ -185,7 +185,7 @@ TEST(Quantizer, LetsTensorsPassWhileDisabledButObserves) {
     const Tensor x = vector_of({0.123F, -55.0F});
     expect_tensor(quantizer->fake_quant(x), {2}, {0.123F, -55.0F});
     expect_tensor(quantizer->quantize_dequantize(x), {2}, {0.123F, -55.0F});
-    EXPECT_EQ(TensorAccess::grid(quantizer->quantize_dequantize(x)), nullptr);
+    EXPECT_EQ(quantizer->quantize_dequantize(x).quantization(), nullptr);
     EXPECT_TRUE(quantizer->has_range());
   }
 }
@@ -213,8 +213,8 @@ TEST(Quantizer, QuantizeDequantizeGoesThroughTheCodes) {
       [&] { return std::vector<Tensor>{quantizer->quantize_dequantize(x)}; });
   const Tensor y = quantizer->quantize_dequantize(x);
   expect_tensor(y, {20001}, expected);
-  ASSERT_NE(TensorAccess::grid(y), nullptr);
-  EXPECT_EQ(*TensorAccess::grid(y), params);
+  ASSERT_NE(y.quantization(), nullptr);
+  EXPECT_EQ(*y.quantization(), params);
 }
 
 TEST(Quantizer, QuantizeDequantizePassesTheGradientInsideItsLimitsInclusive) {

@@ -77,8 +77,8 @@ TEST_F(QuantizerTie, BothWaysToTheGridUseTheCommonRange) {
       fake_quant_with_min_max_vars(x, Tensor::scalar(-3.0F), Tensor::scalar(2.0F));
   expect_tensor(a_->fake_quant(x), {50}, values_of(expected));
   const Tensor y = a_->quantize_dequantize(x);
-  ASSERT_NE(detail::TensorAccess::grid(y), nullptr);
-  EXPECT_EQ(*detail::TensorAccess::grid(y), b_->params());
+  ASSERT_NE(y.quantization(), nullptr);
+  EXPECT_EQ(*y.quantization(), b_->params());
   FixedQuantizer fixed(-6.0F, 1.0F);
   fixed.build("layer/fixed", "fixed_", {4}, Quantizer::ZeroPoint::kept);
   tie({a_.get(), &fixed});
@@ -116,9 +116,9 @@ TEST_F(QuantizerTie, OutlivesItsMembersAndSeesThemRebuilt) {
 TEST_F(QuantizerTie, ALoadedStateIsTheGridOfAll) {
   tie({a_.get(), b_.get()});
   const std::array<float, 3> loaded{-4.0F, 8.0F, 1.0F};
-  Tensor(a_->min()).data()[0] = loaded[0];
-  Tensor(a_->max()).data()[0] = loaded[1];
-  tensor_named(a_->counters(), "a_updates").data()[0] = loaded[2];
+  Tensor(a_->min()).mutable_data()[0] = loaded[0];
+  Tensor(a_->max()).mutable_data()[0] = loaded[1];
+  tensor_named(a_->counters(), "a_updates").mutable_data()[0] = loaded[2];
   EXPECT_EQ(b_->params(), choose_quant_params(-4.0F, 8.0F, QuantSpec{}, "x"));
 }
 

@@ -158,7 +158,7 @@ inline void train_a_little(Model& model, std::uint64_t seed) {
       ASSERT_TRUE(gradient.defined()) << name;
       ASSERT_EQ(gradient.shape(), tensor.shape()) << name;
       for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= 0.1F * gradient.span()[i];
+        tensor.mutable_span()[i] -= 0.1F * gradient.span()[i];
       }
     }
   }

@@ -30,7 +30,7 @@ class RandomGraph {
     model_.build(seed);
     for (auto& [name, tensor] : model_.parameters()) {
       const float factor = random_.positive(0.3F, 4.0F);
-      for (float& v : Tensor(tensor).span())
+      for (float& v : Tensor(tensor).mutable_span())
         v = name.ends_with("bias") ? factor - 1.0F : v * factor;
     }
   }

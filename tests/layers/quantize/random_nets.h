@@ -116,7 +116,7 @@ class RandomNet {
     for (auto& [name, tensor] : model_.parameters()) {
       const float factor = random_.positive(0.3F, 4.0F);
       const bool is_bias = name.ends_with("/bias");
-      for (float& v : Tensor(tensor).span()) {
+      for (float& v : Tensor(tensor).mutable_span()) {
         v = is_bias ? random_.real(-factor, factor) : v * factor;
       }
     }

@@ -19,7 +19,7 @@ std::unique_ptr<QuantizeWrapper> wrapped(Activation activation, QuantizeOptions 
   auto wrapper = std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(3, activation, "d"),
                                                    default_8bit(options));
   wrapper->build({4}, Random(2));
-  Random(3).fill_uniform(Tensor(wrapper->wrapped().weights()->bias).span(), -1.0F, 1.0F);
+  Random(3).fill_uniform(Tensor(wrapper->wrapped().weights()->bias).mutable_span(), -1.0F, 1.0F);
   return wrapper;
 }
 
@@ -171,7 +171,7 @@ TEST(Simulation, AConfigThatLeavesTheResultAloneComputesInFloat) {
   wrapper.build({4}, Random(1));
   const Tensor x = on_grid(random_tensor({2, 4}, 1), 0.1F, 0);
   const Tensor y = wrapper.forward(x, training());
-  EXPECT_EQ(TensorAccess::grid(y), nullptr);
+  EXPECT_EQ(y.quantization(), nullptr);
   const Tensor kernel = wrapper.kernel_quantizer()->fake_quant(wrapper.wrapped().weights()->kernel);
   expect_tensor(y, {2, 3}, values_of(tanh(matmul(x, kernel) + wrapper.wrapped().weights()->bias)));
   EXPECT_EQ(names_of(wrapper.state()), (std::vector<std::string>{"kernel_min", "kernel_max"}));
@@ -185,7 +185,7 @@ TEST(Simulation, AConfigThatLeavesTheKernelAlonePutsTheResultOnAGrid) {
     wrapper.build({4}, Random(1));
     const Tensor x = random_tensor({2, 4}, 1);
     const Tensor y = wrapper.forward(x, training());
-    EXPECT_NE(TensorAccess::grid(y), nullptr) << to_string(activation);
+    EXPECT_NE(y.quantization(), nullptr) << to_string(activation);
     expect_close(y, wrapper.wrapped().clone()->forward(x, {}), 0.02F);
   }
 }

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/tensor_codes.h>
@@ -32,16 +33,17 @@ TEST(TensorCodes, BytesGetTheCodesOfTheirReals) {
   constexpr std::size_t kCount = 1031;
   const Tensor bytes = TensorAccess::from_bytes({kCount}, all_bytes(kCount));
   const Tensor reals = bytes.clone();
-  ASSERT_EQ(TensorAccess::bytes(reals), nullptr);
+  ASSERT_EQ(reals.dtype(), DType::float32);
   // The grid of [0, 1], where a code is a shift; finer, coarser, clipped on both sides.
   for (const QuantParams& params :
        {grid(1.0F / 255.0F, -128), grid(1.0F / 255.0F, -100), grid(0.003F, -128), grid(0.0078F, 0),
         grid(0.001F, 90), grid(0.25F, -7)}) {
     for (const RoundMode mode : {RoundMode::half_away, RoundMode::half_to_even}) {
-      const TensorCodes found = quantize_tensor(bytes, params, mode);
+      const auto found = quantize_tensor(bytes, params, mode);
       std::vector<std::int8_t> expected(kCount);
       quantize(reals.span(), params, expected, mode);
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found.get())) << params.scale();
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found.as<std::int8_t>()))
+          << params.scale();
     }
   }
 }
@@ -51,15 +53,31 @@ TEST(TensorCodes, RealsOfCodesAreMadeWhenAskedFor) {
   const std::vector<std::int8_t> values = {-128, 3, 4, 127};
   auto codes = std::make_shared<std::int8_t[]>(values.size());
   std::ranges::copy(values, codes.get());
-  const Tensor y = tensor_of_codes({2, 2}, params, codes);
-  EXPECT_EQ(codes_on_grid(y, *params).get(), codes.get());
+  const Tensor y = quantized_tensor({2, 2}, params, codes);
+  EXPECT_EQ(y.dtype(), DType::int8);
+  EXPECT_EQ(integers_of(y, *params).values, codes);
   EXPECT_NE(TensorAccess::pending(y), nullptr);
   EXPECT_EQ(y.at({0, 0}), -65.5F);
   EXPECT_EQ(y.at({0, 1}), 0.0F);
   EXPECT_EQ(y.at({1, 1}), 62.0F);
   // A tensor that lost its quantized values gets equal ones anew.
-  const TensorCodes anew = codes_on_grid(y.clone(), *params);
-  EXPECT_TRUE(std::equal(values.begin(), values.end(), anew.get()));
+  const Tensor anew = y.clone();
+  EXPECT_EQ(anew.dtype(), DType::float32);
+  const auto made = integers_of(anew, *params);
+  EXPECT_TRUE(std::equal(values.begin(), values.end(), made.as<std::int8_t>()));
+}
+
+TEST(TensorCodes, Int16IsKeptAsInt8Is) {
+  const auto params =
+      std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, 0, -32768, 32767));
+  const Tensor x = Tensor::from({3}, {-9000.0F, 0.3F, 100.125F});
+  const Tensor y = quantize_dequantize(x, params);
+  EXPECT_EQ(y.dtype(), DType::int16);
+  EXPECT_TRUE(std::ranges::equal(y.span(), std::vector{-8192.0F, 0.25F, 100.25F}));
+  const auto stored = integers_of(y, *params);
+  EXPECT_EQ(stored.as<std::int8_t>(), nullptr);
+  EXPECT_EQ(stored.as<std::int16_t>()[2], 401);
+  EXPECT_EQ(stored.values, integers_of(y, *params).values);
 }
 
 }  // namespace

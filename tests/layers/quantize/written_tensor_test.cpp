@@ -27,7 +27,7 @@ class WrittenTensor : public ::testing::Test {
     Tensor x = quantize_.forward(x_, {});
     const Tensor before = wrapper_.forward(x, {});
     write(x);
-    for (const float v : std::as_const(x).span()) ASSERT_EQ(v, 0.0F);
+    for (const float v : x.span()) ASSERT_EQ(v, 0.0F);
     // On no grid that anybody knows of, until it is quantized again.
     expect_throws<InvalidArgument>([&] { (void)wrapper_.forward(x, {}); },
                                    {"quant_d", "found real values"});
@@ -43,25 +43,25 @@ class WrittenTensor : public ::testing::Test {
 };
 
 TEST_F(WrittenTensor, ThroughData) {
-  expect_zeros_are_seen([](Tensor& x) { std::fill_n(x.data(), x.size(), 0.0F); });
+  expect_zeros_are_seen([](Tensor& x) { std::fill_n(x.mutable_data(), x.size(), 0.0F); });
 }
 
 TEST_F(WrittenTensor, ThroughASpan) {
-  expect_zeros_are_seen([](Tensor& x) { std::ranges::fill(x.span(), 0.0F); });
+  expect_zeros_are_seen([](Tensor& x) { std::ranges::fill(x.mutable_span(), 0.0F); });
 }
 
 TEST_F(WrittenTensor, ElementByElement) {
   expect_zeros_are_seen([](Tensor& x) {
-    for (Index i = 0; i < x.size(); ++i) x.at({i / 4, i % 4}) = 0.0F;
+    for (Index i = 0; i < x.size(); ++i) x.mutable_at({i / 4, i % 4}) = 0.0F;
   });
 }
 
 TEST_F(WrittenTensor, ThroughViewsOfIt) {
-  expect_zeros_are_seen([](Tensor& x) { std::ranges::fill(x.reshape({-1}).span(), 0.0F); });
-  expect_zeros_are_seen([](Tensor& x) { std::ranges::fill(x.detach().span(), 0.0F); });
+  expect_zeros_are_seen([](Tensor& x) { std::ranges::fill(x.reshape({-1}).mutable_span(), 0.0F); });
+  expect_zeros_are_seen([](Tensor& x) { std::ranges::fill(x.detach().mutable_span(), 0.0F); });
   expect_zeros_are_seen([](Tensor& x) {
-    std::ranges::fill(x.slice(0, 2).span(), 0.0F);
-    std::ranges::fill(x.slice(2, 5).span(), 0.0F);
+    std::ranges::fill(x.slice(0, 2).mutable_span(), 0.0F);
+    std::ranges::fill(x.slice(2, 5).mutable_span(), 0.0F);
   });
 }
 
@@ -70,7 +70,7 @@ TEST_F(WrittenTensor, ViewsOfItForgetToo) {
   const Tensor head = x.slice(0, 2);
   const Tensor expected = run(x_.slice(0, 2));
   expect_tensor(wrapper_.forward(head, {}), {2, 3}, values_of(expected));
-  std::ranges::fill(x.span(), 0.0F);
+  std::ranges::fill(x.mutable_span(), 0.0F);
   expect_throws<InvalidArgument>([&] { (void)wrapper_.forward(head, {}); }, {"found real values"});
 }
 
@@ -79,7 +79,7 @@ TEST_F(WrittenTensor, ClonesAreWrittenAlone) {
   const Tensor before = wrapper_.forward(x, {});
   Tensor copy = x.clone();
   expect_tensor(wrapper_.forward(copy, {}), {5, 3}, values_of(before));
-  std::ranges::fill(copy.span(), 0.0F);
+  std::ranges::fill(copy.mutable_span(), 0.0F);
   EXPECT_THROW((void)wrapper_.forward(copy, {}), InvalidArgument);
   expect_tensor(wrapper_.forward(x, {}), {5, 3}, values_of(before));
 }
@@ -88,7 +88,7 @@ TEST_F(WrittenTensor, ClonesAreWrittenAlone) {
 TEST_F(WrittenTensor, BetweenForwardAndBackwardIsRefused) {
   Tensor x = quantize_.forward(x_, {});
   Tensor y = wrapper_.forward(x, {});
-  std::ranges::fill(x.span(), 0.0F);
+  std::ranges::fill(x.mutable_span(), 0.0F);
   expect_throws<InvalidArgument>([&] { y.backward(Tensor::ones(y.shape())); },
                                  {"integer_linear", "[5, 4]", "written to since"});
 }

@@ -167,7 +167,7 @@ TEST(DataLoader, AugmentsWithNumbersOfSeedEpochAndBatch) {
   options.augment = [&](Tensor& features, std::span<const std::int32_t> labels, Random random) {
     EXPECT_EQ(features.span()[0], static_cast<float>(labels[0]));
     drawn.push_back(random.bits(0));
-    features.span()[0] += 0.5F;
+    features.mutable_span()[0] += 0.5F;
   };
   DataLoader loader(set, options);
   Batch batch;

@@ -33,7 +33,7 @@ class FileReader : public DatasetReader {
     ++reads;
     Tensor features({static_cast<Index>(rows.size()), 6});
     Labels labels(rows.size());
-    float* to = features.data();
+    float* to = features.mutable_data();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (rows[i] == fails_at) throw IoError("row not readable");
       in_.seekg(static_cast<std::streamoff>(rows[i] * (6 * sizeof(float) + sizeof(std::int32_t))));

@@ -22,8 +22,8 @@ Dataset sine(std::size_t count) {
   Tensor y({static_cast<Index>(count), 1});
   for (std::size_t i = 0; i < count; ++i) {
     const double at = (2.0 * static_cast<double>(i) / static_cast<double>(count - 1) - 1.0);
-    x.data()[i] = static_cast<float>(at);
-    y.data()[i] = static_cast<float>(std::sin(at * std::numbers::pi));
+    x.mutable_data()[i] = static_cast<float>(at);
+    y.mutable_data()[i] = static_cast<float>(std::sin(at * std::numbers::pi));
   }
   return Dataset::from_tensors("sine", x, y);
 }
@@ -34,7 +34,8 @@ Dataset several_labels(std::size_t count, std::uint64_t seed = 1) {
   Tensor targets({static_cast<Index>(count), 3});
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j < 3; ++j) {
-      targets.data()[3 * i + j] = data.labels()[i] <= static_cast<std::int32_t>(j) ? 1.0F : 0.0F;
+      targets.mutable_data()[3 * i + j] =
+          data.labels()[i] <= static_cast<std::int32_t>(j) ? 1.0F : 0.0F;
     }
   }
   return data.with_targets(targets);
@@ -188,7 +189,7 @@ TEST(Regression, AQuantizedNetShipsWhatItTrained) {
             *find_metric(record, "test_loss"));
   // The count is able to find something.
   Tensor bias = quantized.layer("quant_dense_1").parameters()[1].tensor;
-  bias.data()[0] += 0.5F;
+  bias.mutable_data()[0] += 0.5F;
   EXPECT_GT(count_differing_outputs(quantized, shipped, data), data.size() / 2);
 }
 
@@ -227,7 +228,7 @@ TEST(Binary, ASigmoidSaysOneAboveOneHalf) {
   Sequential model = quantize_model(net(6, 1, Activation::sigmoid));
   const Loss loss = [](const Tensor& output, std::span<const std::int32_t> labels) {
     Tensor column({static_cast<Index>(labels.size()), 1});
-    std::ranges::copy(labels, column.data());
+    std::ranges::copy(labels, column.mutable_data());
     return mean(square(output - column));
   };
   Trainer trainer(model, Adam(), {.loss = loss, .batch_size = 8});

@@ -75,7 +75,7 @@ void take(detail::ShardExchange& exchange, const ShardSum& sum, std::size_t shar
     if (i + 1 < kSizes.size() || shard % 2 == 0) {
       gradient = Tensor(Shape{static_cast<Index>(kSizes[i])});
       std::copy_n(sum.gradients.begin() + static_cast<std::ptrdiff_t>(end - kSizes[i]), kSizes[i],
-                  gradient.data());
+                  gradient.mutable_data());
     }
     exchange.take(i, gradient);
     if (i == 0) exchange.take(i, gradient);

@@ -32,7 +32,7 @@ constexpr std::size_t kBatch = 13;
 Augment noise() {
   return [](Tensor& x, auto, Random random) {
     for (Index i = 0; i < x.size(); ++i) {
-      x.data()[i] += 0.05F * random.normal(static_cast<std::uint64_t>(i));
+      x.mutable_data()[i] += 0.05F * random.normal(static_cast<std::uint64_t>(i));
     }
   };
 }
@@ -199,7 +199,7 @@ TEST(ShardedTraining, AStepIsTheSumOfItsShards) {
     for (std::size_t i = 0; i < tensor.span().size(); ++i) {
       const float sum =
           (gradients[0][p][i] + gradients[1][p][i]) + (gradients[2][p][i] + gradients[3][p][i]);
-      tensor.span()[i] -= 0.5F * sum;
+      tensor.mutable_span()[i] -= 0.5F * sum;
     }
   }
   EXPECT_EQ(bytes_of(model), bytes_of(by_hand));
@@ -357,7 +357,7 @@ TEST(ShardedTraining, ARankThatThrowsEndsTheOthers) {
                                  [&](ProcessGroup& group) {
                                    Sequential model = small_mlp();
                                    Augment fault = [&](Tensor& x, auto, Random) {
-                                     if (group.rank() == 1) x.data()[0] = std::nanf("");
+                                     if (group.rank() == 1) x.mutable_data()[0] = std::nanf("");
                                    };
                                    Trainer(model, Adam(),
                                            {.batch_size = 20, .group = &group, .augment = fault})

@@ -170,7 +170,7 @@ TEST(TrainingState, WhatAllShardsLeaveAlikeStaysToTheBit) {
   Sequential model("norm", Input({3}), BatchNorm({.momentum = 1.0F}));
   model.build(0);
   Tensor mean = model.state()[0].tensor;
-  for (Index i = 0; i < 3; ++i) mean.at({i}) = 0.1F / static_cast<float>(i + 3);
+  for (Index i = 0; i < 3; ++i) mean.mutable_at({i}) = 0.1F / static_cast<float>(i + 3);
   const auto before = values_of(model);
   run_in_shards(model, Tensor::normal({29, 3}, Random(2)), 7);
   EXPECT_EQ(values_of(model), before);
