@@ -1,5 +1,6 @@
 #include <octet/core/buffer.h>
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor.h>
 #include <octet/core/tensor_internal.h>
@@ -91,9 +92,11 @@ TEST(Tensor, UndefinedHandleIsAnError) {
   };
   expect_error([&] { (void)none.shape(); }, found("shape"));
   expect_error([&] { (void)none.size(); }, found("size"));
-  expect_error([&] { none.data(); }, found("data"));
-  expect_error([&] { none.span(); }, found("data"));
   expect_error([&] { (void)none.data(); }, found("data"));
+  expect_error([&] { (void)none.span(); }, found("data"));
+  expect_error([&] { none.mutable_data(); }, found("mutable_data"));
+  expect_error([&] { (void)none.dtype(); }, found("dtype"));
+  expect_error([&] { (void)none.quantization(); }, found("quantization"));
   expect_error([&] { none.set_requires_grad(true); }, found("set_requires_grad"));
   expect_error([&] { (void)none.grad(); }, found("grad"));
   expect_error([&] { none.zero_grad(); }, found("zero_grad"));
@@ -104,6 +107,35 @@ TEST(Tensor, UndefinedHandleIsAnError) {
     expect_error(use, "default-made handle");
   }
   EXPECT_FALSE(none.requires_grad());
+}
+
+TEST(Tensor, ReadingKeepsIntegersAndWritingDropsThem) {
+  for (const DType dtype : {DType::int8, DType::int16}) {
+    const bool wide = dtype == DType::int16;
+    const auto params = std::make_shared<const QuantParams>(
+        QuantParams::per_tensor(0.5F, 3, wide ? -32768 : -128, wide ? 32767 : 127));
+    auto int8 = std::make_shared<std::int8_t[]>(2);
+    auto int16 = std::make_shared<std::int16_t[]>(2);
+    int8[1] = 7;
+    int16[1] = 7;
+    Tensor x = quantized_tensor(
+        {2}, params, wide ? detail::StoredIntegers(int16) : detail::StoredIntegers(int8));
+    const Tensor view = x.reshape({1, 2});
+    expect_tensor(x, {2}, {-1.5F, 2.0F});
+    EXPECT_EQ(x.at({1}), 2.0F);
+    EXPECT_EQ(x.span()[0], -1.5F);
+    EXPECT_EQ(x.dtype(), dtype);
+    EXPECT_EQ(view.dtype(), dtype);
+    EXPECT_EQ(view.quantization(), params);
+    x.mutable_at({0}) = 0.25F;
+    EXPECT_EQ(x.dtype(), DType::float32);
+    EXPECT_EQ(view.dtype(), DType::float32);
+    EXPECT_EQ(view.quantization(), nullptr);
+    expect_tensor(view, {1, 2}, {0.25F, 2.0F});
+  }
+  const auto pixel = std::make_shared<std::uint8_t[]>(1);
+  expect_error([&] { quantized_tensor({1}, nullptr, pixel); },
+               "quantized_tensor: expected int8 or int16, found uint8");
 }
 
 TEST(Tensor, RunningOutOfMemoryNamesTheShape) {
