@@ -81,6 +81,10 @@ struct ExportOptions {
   std::string onnx;
   std::string c;
   std::string tflm;
+  std::string tflite;
+  ContractOptions contract;
+  /// Whether constant units are dropped; none: in C source alone.
+  std::optional<bool> prune_constant;
   std::string style = "exact";
   bool int8_io = false;
   std::vector<std::string> codes;
