@@ -83,8 +83,9 @@ struct ExportOptions {
   std::string tflm;
   std::string tflite;
   ContractOptions contract;
-  /// Whether constant units are dropped; none: in C source alone.
-  std::optional<bool> prune_constant;
+  /// Constant units are dropped in C source, where neither is set; in all formats; in none.
+  bool prune_constant = false;
+  bool no_prune_constant = false;
   std::string style = "exact";
   bool int8_io = false;
   std::vector<std::string> codes;

@@ -56,11 +56,10 @@ void export_model(const ExportOptions& options) {
   IntegerModel model = read_tflite(options.file);
   set_rounding(model, options);
   IntegerModel pruned = model;
-  const bool prunes = options.prune_constant.value_or(false);
-  if (prunes || (!options.c.empty() && !options.prune_constant)) {
+  if (options.prune_constant || (!options.c.empty() && !options.no_prune_constant)) {
     show_pruned(prune_constant_units(pruned), model, pruned);
   }
-  const IntegerModel& shown = prunes ? pruned : model;
+  const IntegerModel& shown = options.prune_constant ? pruned : model;
   if (!options.onnx.empty()) {
     write_onnx(shown, options.onnx,
                {.style = options.style == "exact" ? OnnxStyle::exact : OnnxStyle::standard,

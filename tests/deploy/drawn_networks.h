@@ -44,10 +44,10 @@ inline std::int32_t add_sums(RawModelBuilder& b, std::int32_t input, const SumsS
   const bool depthwise = spec.code == OpCode::depthwise_conv_2d;
   const std::int32_t units = depthwise ? shape[3] : shape[0];
   const std::string name = "y" + std::to_string(b.model.operators.size());
-  QuantParams grid{{}, {}, depthwise ? 3 : 0, -128, 127};
+  QuantParams params{{}, {}, depthwise ? 3 : 0, -128, 127};
   for (std::int32_t i = 0; i < (spec.per_channel ? units : 1); ++i) {
-    grid.scales.push_back(draw.uniform(0.005F, 0.02F));
-    grid.zero_points.push_back(0);
+    params.scales.push_back(draw.uniform(0.005F, 0.02F));
+    params.zero_points.push_back(0);
   }
   const int half = 1 << (spec.bits - 1);
   std::vector<std::int8_t> weights(1);
@@ -55,7 +55,7 @@ inline std::int32_t add_sums(RawModelBuilder& b, std::int32_t input, const SumsS
     weights.resize(weights.size() * static_cast<std::size_t>(extent));
   for (std::int8_t& w : weights) w = static_cast<std::int8_t>(draw.between(-half, half - 1));
   std::vector<std::int32_t> operands{input,
-                                     b.constant(name + "/w", shape, DType::int8, weights, grid)};
+                                     b.constant(name + "/w", shape, DType::int8, weights, params)};
   if (spec.bias) {
     std::vector<std::int32_t> bias(static_cast<std::size_t>(units));
     for (std::int32_t& value : bias) value = draw.between(-3000, 3000);
@@ -64,8 +64,9 @@ inline std::int32_t add_sums(RawModelBuilder& b, std::int32_t input, const SumsS
                    detail::bias_quantization(x, b.model.tensors.back(), DType::int32)));
   }
   const auto depth = static_cast<float>(weights.size()) / static_cast<float>(units);
-  const float scale = x.quantization.scale() * grid.scales[0] * std::sqrt(depth) *
-                      static_cast<float>(half) * draw.uniform(0.5F, 2.0F);
+  const float scale = std::max(x.quantization.scale() * params.scales[0] * std::sqrt(depth) *
+                                   static_cast<float>(half) * draw.uniform(0.5F, 2.0F),
+                               1e-3F);
   const bool clamps = spec.activation != FusedActivation::none;
   ModelTensor y{name,
                 DType::int8,
@@ -136,12 +137,13 @@ class NetworkDraw {
 
   /// A network of int8; of operators that compute on int16 too, where `sums_alone`.
   IntegerModel run(bool sums_alone) {
-    const QuantParams grid = quant(0.03F, draw_.between(-128, 127));
-    const std::vector<std::int32_t> shape{1, draw_.between(1, 6), draw_.between(3, 6), 3};
-    std::int32_t x = b_.activation("x1", shape, DType::int8, grid);
+    const QuantParams params = quant(0.03F, draw_.between(-128, 127));
+    const std::vector<std::int32_t> shape{draw_.between(1, 2), draw_.between(1, 6),
+                                          draw_.between(3, 6), 3};
+    std::int32_t x = b_.activation("x1", shape, DType::int8, params);
     b_.model.inputs = {x};
     if (!sums_alone && draw_.between(0, 2) == 0) {
-      b_.model.inputs.push_back(b_.activation("x2", shape, DType::int8, grid));
+      b_.model.inputs.push_back(b_.activation("x2", shape, DType::int8, params));
       x = join(x, b_.model.inputs[1]);
     }
     const std::int32_t steps = draw_.between(2, 5);
@@ -290,19 +292,25 @@ class NetworkDraw {
     }
   }
 
-  /// Rows of all pixels by RESHAPE, or of the mean of each channel.
+  /// Rows of all pixels by RESHAPE, or of the mean of each channel, with a SQUEEZE or without.
   std::int32_t flat(std::int32_t x, bool sums_alone) {
     ModelTensor y = tensor(x);
-    const bool reshapes = sums_alone || draw_.between(0, 1) == 0;
-    const std::int32_t size = static_cast<std::int32_t>(y.size());
-    y.shape = {1, reshapes ? size : y.shape[3]};
-    if (!reshapes) {
-      const std::vector<std::int32_t> axes{1, 2};
-      return with(OpCode::mean, {x, b_.constant("axes", {2}, DType::int32, axes)}, y);
+    const std::int32_t batch = y.shape[0];
+    const std::int32_t way = sums_alone ? 0 : draw_.between(0, 2);
+    if (way == 0) {
+      const std::vector<std::int32_t> target{-1, static_cast<std::int32_t>(y.size()) / batch};
+      y.shape = {batch, target[1]};
+      return with(OpCode::reshape, {x, b_.constant("shape", {2}, DType::int32, target)}, y,
+                  ReshapeAttributes{.new_shape = target});
     }
-    const std::vector<std::int32_t> target{-1, size};
-    return with(OpCode::reshape, {x, b_.constant("shape", {2}, DType::int32, target)}, y,
-                ReshapeAttributes{.new_shape = target});
+    const std::vector<std::int32_t> axes{1, 2};
+    const ModelTensor row{"", DType::int8, {batch, y.shape[3]}, {}, y.quantization, {}};
+    y.shape = {batch, 1, 1, y.shape[3]};
+    x = with(OpCode::mean, {x, b_.constant("axes", {2}, DType::int32, axes)}, way == 1 ? row : y,
+             MeanAttributes{.keep_dims = way == 2});
+    if (way == 1) return x;
+    return with(OpCode::squeeze, {x}, row,
+                SqueezeAttributes{batch == 1 ? axes : std::vector<std::int32_t>{}});
   }
 
   Draw draw_;
