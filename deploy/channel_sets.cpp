@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace octet::detail {
 namespace {
@@ -197,8 +198,8 @@ class ChannelFinder {
     }
   }
 
-  /// Lets a FULLY_CONNECTED of packed weights lose a multiple of 4 of its inputs, which is what
-  /// contract_of_weights() tells runtimes by; whether sets had to be kept for that.
+  /// Keeps sets so that a FULLY_CONNECTED of packed weights loses a multiple of 4 of its inputs, by
+  /// whose number contract_of_weights() decides; whether there was need to.
   bool keep_multiple(const Operator& op, const std::map<std::size_t, Counts>& sets) {
     if (op.code != OpCode::fully_connected || tensor(op.inputs[1]).stored_bits == 8) return false;
     const std::int32_t x = op.inputs[0];
@@ -224,10 +225,12 @@ class ChannelFinder {
 }  // namespace
 
 std::optional<UnitSums> prunable_sums(const IntegerModel& model, const Operator& op) {
-  auto sums = unit_sums({model, op});
+  const Operands operands(model, op);
+  auto sums = unit_sums(operands);
   if (!sums || readers_of(model, op.inputs[1]) > 1) return std::nullopt;
   const bool grouped = sums->geometry.groups > 1 && !sums->units_last;
-  return grouped ? std::nullopt : sums;
+  const bool odd_bias = operands.has_input(2) && operands.input(2).shape.size() != 1;
+  return grouped || odd_bias ? std::nullopt : sums;
 }
 
 ChannelSets find_channels(const IntegerModel& model,

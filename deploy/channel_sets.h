@@ -56,7 +56,7 @@ class ChannelSets {
     return result;
   }
 
-  /// That an operator reads the channel as one integer.
+  /// Marks a channel that an operator reads as one integer.
   void mark_constant(std::int32_t tensor, std::size_t i) { is_constant_[set_of(tensor, i)] = true; }
   bool is_constant(std::int32_t tensor, std::size_t i) { return is_constant_[set_of(tensor, i)]; }
 
@@ -68,7 +68,7 @@ class ChannelSets {
 };
 
 /// Returns the sums of an operator that units can be taken from: one whose weights nothing else
-/// reads, with one group or one for each channel; none of another.
+/// reads, with one group or one for each channel, and with one axis of biases; none of another.
 std::optional<UnitSums> prunable_sums(const IntegerModel& model, const Operator& op);
 
 /// Returns the channels of a valid model, those that no output depends on as sets that go. What

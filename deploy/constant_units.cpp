@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace octet {

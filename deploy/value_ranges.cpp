@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/deploy/value_ranges.h>
 #include <octet/runtime/operators/binary.h>
@@ -170,7 +171,7 @@ class SumRanges {
 
 // ---- Other operators
 
-/// Of an arithmetic that is monotone in its second operand where the first is given.
+/// The results of an arithmetic that is monotone in its second operand where the first is given.
 template <class Arithmetic>
 Ranges ranges_of_pairs(const Arithmetic& arithmetic, const Ranges& first, const Ranges& second,
                        std::size_t channels) {

@@ -177,13 +177,13 @@ TEST(ConstantUnits, GoThroughDepthwiseConvolutions) {
        {.code = kDepthwise, .units = 2, .kernel = 3, .padding = Padding::same, .activation = kRelu},
        {.code = kConv, .units = 2}});
   // Both results of channel 1, and one of channel 2: the other one stays, and with it both.
-  for (const std::size_t unit : {2, 3, 4}) set_bias(model, 1, unit, -kHuge);
+  for (const std::size_t unit : {2U, 3U, 4U}) set_bias(model, 1, unit, -kHuge);
   EXPECT_EQ(dropped(model), (Lines{"y0 1 0", "y1 2 0"}));
 }
 
 TEST(ConstantUnits, WhatIsReadByThemAloneGoesToo) {
   IntegerModel model = row({{.units = 4}, {.units = 4, .activation = kRelu}, {.units = 2}});
-  for (const std::size_t unit : {0, 1, 2}) set_bias(model, 1, unit, kHuge);
+  for (const std::size_t unit : {0U, 1U, 2U}) set_bias(model, 1, unit, kHuge);
   // The unit that is left reads units 0 and 2.
   weights_of(model, 1)[3 * 4 + 1] = weights_of(model, 1)[3 * 4 + 3] = 0;
   EXPECT_EQ(dropped(model), (Lines{"y0 0 2", "y1 3 0"}));
