@@ -15,6 +15,18 @@ namespace {
 using detail::Operands;
 using detail::UnitSums;
 
+/// Files of a few bytes may have shapes of any size.
+constexpr std::int64_t kMostChannels = std::int64_t{1} << 22;
+
+/// The extents of the last axes of all tensors.
+std::int64_t channels_of(const IntegerModel& model) {
+  std::int64_t channels = 0;
+  for (const ModelTensor& tensor : model.tensors) {
+    if (!tensor.shape.empty()) channels += tensor.shape.back();
+  }
+  return channels;
+}
+
 /// Leaves the elements at `kept` of an axis.
 void slice(ModelTensor& tensor, std::size_t axis, const std::vector<std::size_t>& kept) {
   const auto extent = static_cast<std::size_t>(tensor.shape[axis]);
@@ -187,8 +199,11 @@ class UnitPruner {
 std::vector<PrunedUnits> prune_constant_units(IntegerModel& model) {
   model.validate();
   const Rounding rounding = rounding_of(model);
-  // Refuses factors and sums that are out of bounds.
-  static_cast<void>(detail::make_kernels(model, rounding));
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    // Refuses factors and sums that are out of bounds.
+    detail::make_kernel(model, i, rounding);
+  }
+  if (channels_of(model) > kMostChannels) return {};
   std::map<std::size_t, PrunedUnits> pruned;
   while (UnitPruner(model, rounding).run(pruned)) {
   }
