@@ -7,6 +7,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/packed_weights.h>
 #include <octet/tests/cli/process.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/drawn_networks.h>
 #include <octet/tests/runtime/packed_models.h>
 #include <octet_test_paths.h>
@@ -79,6 +80,8 @@ TEST_F(OctetExport, DropsConstantUnitsInCSourceOrWhereItIsTold) {
   write_tflite(model, path("m"));
   IntegerModel pruned = model;
   prune_constant_units(pruned);
+  expect_mentions(run_process({OCTET_TOOL, "inspect", path("m")}).out,
+                  "no output depends on 2 units");
   struct Case {
     std::vector<std::string> options;
     const IntegerModel& of_c;
