@@ -208,6 +208,7 @@ std::vector<PrunedUnits> prune_constant_units(IntegerModel& model) {
   while (UnitPruner(model, rounding).run(pruned)) {
   }
   std::vector<PrunedUnits> result;
+  result.reserve(pruned.size());
   for (auto& [i, units] : pruned) result.push_back(std::move(units));
   if (!result.empty()) model.metadata["octet.rounding"] = to_string(rounding);
   return result;
