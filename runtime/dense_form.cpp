@@ -1,8 +1,8 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/model_builder.h>
+#include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 namespace octet {
@@ -117,12 +117,8 @@ class Convolver {
   }
 
   std::int32_t zero_bias(std::int32_t input, std::int32_t weights) {
-    QuantParams params = tensor(weights).quantization;
-    for (float& scale : params.scales) scale *= tensor(input).quantization.scale();
-    std::ranges::fill(params.zero_points, 0);
-    params.qmin = std::numeric_limits<std::int32_t>::min();
-    params.qmax = std::numeric_limits<std::int32_t>::max();
-    params.quantized_dimension = 0;
+    const QuantParams params =
+        detail::bias_quantization(tensor(input), tensor(weights), DType::int32);
     const std::vector<std::int32_t> zeros(params.scales.size());
     return builder_.constant(tensor(weights).name + "/zero_bias", DType::int32,
                              {static_cast<std::int32_t>(zeros.size())},

@@ -35,15 +35,20 @@ std::unique_ptr<Kernel> make_kernel(const KernelSource& source) {
   return definition(source.op.code).make_kernel(source);
 }
 
+std::unique_ptr<Kernel> make_kernel(const IntegerModel& model, std::size_t index,
+                                    Rounding rounding) {
+  const Operator& op = model.operators[index];
+  try {
+    return make_kernel({model, op, rounding});
+  } catch (const Error& error) {
+    throw FormatError(fmt::format("operator {} ({}): {}", index, to_string(op.code), error.what()));
+  }
+}
+
 std::vector<std::unique_ptr<Kernel>> make_kernels(const IntegerModel& model, Rounding rounding) {
   std::vector<std::unique_ptr<Kernel>> kernels;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    const Operator& op = model.operators[i];
-    try {
-      kernels.push_back(make_kernel({model, op, rounding}));
-    } catch (const Error& error) {
-      throw FormatError(fmt::format("operator {} ({}): {}", i, to_string(op.code), error.what()));
-    }
+    kernels.push_back(make_kernel(model, i, rounding));
   }
   return kernels;
 }

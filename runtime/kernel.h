@@ -89,8 +89,12 @@ inline constexpr std::size_t kRowsPerChunk = 32;
 /// The kernel of any operator. Throws Octet's errors where factors are out of bounds.
 std::unique_ptr<Kernel> make_kernel(const KernelSource& source);
 
-/// The kernels of all operators of a validated model, in their order. Throws FormatError that names
-/// the operator whose factors are out of bounds.
+/// The kernel of operator `index` of a validated model. Throws FormatError that names the operator
+/// where factors are out of bounds.
+std::unique_ptr<Kernel> make_kernel(const IntegerModel& model, std::size_t index,
+                                    Rounding rounding);
+
+/// The kernels of all operators of a validated model, in their order. Throws as make_kernel().
 std::vector<std::unique_ptr<Kernel>> make_kernels(const IntegerModel& model, Rounding rounding);
 
 /// By tensor: whether its value comes from a model input, so that every sample has its own. What

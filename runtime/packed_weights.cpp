@@ -19,12 +19,6 @@ bool holds(const ModelTensor& weights, int bits) {
   });
 }
 
-std::ptrdiff_t readers_of(const IntegerModel& model, std::int32_t tensor) {
-  std::ptrdiff_t readers = std::ranges::count(model.outputs, tensor);
-  for (const Operator& op : model.operators) readers += std::ranges::count(op.inputs, tensor);
-  return readers;
-}
-
 WeightForm form_of(const detail::Operands& operands) {
   const ModelTensor& weights = operands.input(1);
   return {.code = operands.op.code,
@@ -38,7 +32,7 @@ WeightForm form_of(const detail::Operands& operands) {
 bool has_own_codes(const detail::Operands& operands) {
   const ModelTensor& weights = operands.input(1);
   return weights.dtype == DType::int8 && weights.is_constant() &&
-         readers_of(operands.model, operands.op.inputs[1]) == 1;
+         detail::readers_of(operands.model, operands.op.inputs[1]) == 1;
 }
 
 /// Whether these are weights that files may pack.

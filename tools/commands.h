@@ -81,6 +81,11 @@ struct ExportOptions {
   std::string onnx;
   std::string c;
   std::string tflm;
+  std::string tflite;
+  ContractOptions contract;
+  /// Constant units are dropped in C source, where neither is set; in all formats; in none.
+  bool prune_constant = false;
+  bool no_prune_constant = false;
   std::string style = "exact";
   bool int8_io = false;
   std::vector<std::string> codes;

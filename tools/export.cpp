@@ -1,26 +1,74 @@
 #include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/target.h>
 #include <octet/deploy/c/writer.h>
+#include <octet/deploy/constant_units.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/operator_cost.h>
 #include <octet/runtime/packed_weights.h>
 
 #include "commands.h"
 #include "show.h"
 
 namespace octet::tools {
+namespace {
+
+/// Gives a model that names no rounding mode the one that the command line asks for.
+void set_rounding(IntegerModel& model, const ExportOptions& options) {
+  constexpr const char* kKey = "octet.rounding";
+  const auto& [suffix, rounding, target] = options.contract;
+  const std::optional<Rounding> chosen = options.contract.chosen();
+  if (!chosen) return;
+  const Rounding own = rounding_of(model);
+  if (!model.metadata.contains(kKey) && own != Rounding::q15) {
+    model.metadata[kKey] = to_string(*chosen);
+    return;
+  }
+  if (target.empty() ? own == *chosen : computes(parse_target(target), own)) return;
+  throw InvalidArgument(fmt::format(
+      "export: '{}' is a model of rounding mode {}, but {} asks for {}; train or quantize it for "
+      "that",
+      options.file, to_string(own), target.empty() ? "--rounding" : "--target " + target,
+      to_string(*chosen)));
+}
+
+/// Prints what prune_constant_units() made of a model.
+void show_pruned(const std::vector<PrunedUnits>& layers, const IntegerModel& before,
+                 const IntegerModel& after) {
+  if (layers.empty()) return;
+  show("{:<60} {:>9} {:>9} {:>9}\n", "units dropped", "of", "constant", "unread");
+  for (const PrunedUnits& layer : layers) {
+    show("{:<60} {:>9} {:>9} {:>9}\n", printable(layer.layer, kMostOfName), layer.units,
+         layer.constant, layer.unread);
+  }
+  const OperatorCost old_cost = model_cost(before);
+  const OperatorCost cost = model_cost(after);
+  show("multiply-adds: {} of {}, bytes of constants: {} of {}\n", cost.multiply_adds,
+       old_cost.multiply_adds, cost.constant_bytes, old_cost.constant_bytes);
+}
+
+}  // namespace
 
 void export_model(const ExportOptions& options) {
-  const IntegerModel model = read_tflite(options.file);
+  IntegerModel model = read_tflite(options.file);
+  set_rounding(model, options);
+  IntegerModel pruned = model;
+  if (options.prune_constant || (!options.c.empty() && !options.no_prune_constant)) {
+    show_pruned(prune_constant_units(pruned), model, pruned);
+  }
+  const IntegerModel& shown = options.prune_constant ? pruned : model;
   if (!options.onnx.empty()) {
-    write_onnx(model, options.onnx,
+    write_onnx(shown, options.onnx,
                {.style = options.style == "exact" ? OnnxStyle::exact : OnnxStyle::standard,
                 .float_io = !options.int8_io,
                 .code_outputs = options.codes});
   }
-  if (!options.c.empty()) write_c_source(model, options.c);
-  if (!options.tflm.empty()) write_tflite(decode_weights(model), options.tflm);
+  if (!options.c.empty()) write_c_source(pruned, options.c);
+  if (!options.tflm.empty()) write_tflite(decode_weights(shown), options.tflm);
+  if (!options.tflite.empty()) write_tflite(shown, options.tflite);
   for (const std::string& warning : runtime_warnings(model)) {
     show_error("octet: warning: {}\n", printable(warning, kMostOfWarning));
   }

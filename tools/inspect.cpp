@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/deploy/constant_units.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/import/onnx/import_onnx.h>
@@ -188,6 +189,23 @@ void print_row(const std::array<std::string, 11>& cells) {
   show("{}\n", line);
 }
 
+/// Says how many units prune_constant_units() would drop.
+void print_prunable(IntegerModel model) {
+  std::int64_t units = 0;
+  try {
+    for (const PrunedUnits& layer : prune_constant_units(model)) {
+      units += layer.constant + layer.unread;
+    }
+  } catch (const Error&) {
+    // Whoever runs the model says why it cannot be run.
+  }
+  if (units == 0) return;
+  show(
+      "\nno output depends on {} units: octet export --prune-constant drops them, and training "
+      "could use them\n",
+      units);
+}
+
 /// A line per operator, and what all of them cost.
 void print_operators(const IntegerModel& model) {
   show("\n");
@@ -218,6 +236,7 @@ void print_model_text(const IntegerModel& model, const std::string& file, std::s
     show("warning: {}\n", printable(warning, kMostOfWarning));
   }
   print_operators(model);
+  print_prunable(model);
   show("\n{:>4}  {:<32} {:<8} {:<16} {:>9}  {}\n", "#", "tensor", "type", "shape", "constant",
        "quantization");
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {

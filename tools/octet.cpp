@@ -133,6 +133,14 @@ void add_export(CLI::App& app) {
       ->add_option("--tflm", options->tflm,
                    "A .tflite file whose weights TensorFlow Lite Micro decodes (TFLM_DECODE)")
       ->check(named());
+  targets->add_option("--tflite", options->tflite, "A .tflite file")->check(named());
+  add_contract(*command, options->contract, "",
+               "Rounding mode of a FILE that names none; default: fp32, of int16 q15");
+  CLI::Option* prune =
+      command->add_flag("--prune-constant", options->prune_constant,
+                        "Drops units that no output depends on; default: in C source alone");
+  command->add_flag("--no-prune-constant", options->no_prune_constant, "Drops none in C source")
+      ->excludes(prune);
   command
       ->add_option(
           "--style", options->style,

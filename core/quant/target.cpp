@@ -43,14 +43,18 @@ Rounding contract_of(Target target) {
   throw InvalidArgument(fmt::format("target: no runtime has number {}", static_cast<int>(target)));
 }
 
-void require_contract(Target target, Rounding rounding) {
+bool computes(Target target, Rounding rounding) {
   const Rounding contract = contract_of(target);
-  // What TFLite Micro and CMSIS-NN compute of int16 codes; LiteRT does so in convolutions alone.
-  const bool takes_q15 = contract == Rounding::double_rounding;
-  if (rounding == contract || (rounding == Rounding::q15 && takes_q15)) return;
+  // LiteRT computes in q15 in convolutions alone.
+  return rounding == contract ||
+         (rounding == Rounding::q15 && contract == Rounding::double_rounding);
+}
+
+void require_contract(Target target, Rounding rounding) {
+  if (computes(target, rounding)) return;
   throw InvalidArgument(
       fmt::format("target {} computes in rounding mode {}, found {}; give the target alone",
-                  to_string(target), to_string(contract), to_string(rounding)));
+                  to_string(target), to_string(contract_of(target)), to_string(rounding)));
 }
 
 }  // namespace octet

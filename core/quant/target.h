@@ -29,6 +29,10 @@ inline constexpr std::array kTargets = {Target::litert, Target::tflm, Target::cm
 /// double_rounding for TFLite Micro and CMSIS-NN, fp32 for the others.
 [[nodiscard]] Rounding contract_of(Target target);
 
+/// Whether a runtime computes in a rounding mode: in contract_of(), and in q15 on TFLite Micro and
+/// CMSIS-NN.
+[[nodiscard]] bool computes(Target target, Rounding rounding);
+
 /// Throws InvalidArgument, naming both, where a model for `target` cannot keep to `rounding`.
 void require_contract(Target target, Rounding rounding);
 

@@ -183,13 +183,6 @@ void check_conv_2d(const OperatorView& view) {
   check_dense_operands(view);
 }
 
-Requantizer requantizer_of_conv_2d(const KernelSource& source) {
-  return conv_2d_requantizer(source.input().quantization.scale(),
-                             source.input(1).quantization.scales,
-                             source.output().quantization.scale(), contract_of_weights(source),
-                             conv_2d_geometry(source).groups);
-}
-
 std::unique_ptr<Kernel> make_conv_2d(const KernelSource& source) {
   const Conv2DGeometry geometry = conv_2d_geometry(source);
   if (source.input().dtype == DType::float32) {
@@ -197,7 +190,7 @@ std::unique_ptr<Kernel> make_conv_2d(const KernelSource& source) {
     return std::make_unique<FloatConv>(geometry, source);
   }
   if (source.input().dtype == DType::int16) {
-    return make_int16_conv(geometry, int16_numbers(source, requantizer_of_conv_2d(source)));
+    return make_int16_conv(geometry, int16_numbers(source, conv_2d_requantizer(source)));
   }
   const FullyConnectedNumbers numbers = conv_2d_numbers(source);
   if (geometry.is_matrix_product()) return make_int8_dense(numbers);
@@ -370,8 +363,15 @@ Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight
                                   by_reference_kernel ? Rounding::double_rounding : rounding);
 }
 
+Requantizer conv_2d_requantizer(const KernelSource& source) {
+  return conv_2d_requantizer(source.input().quantization.scale(),
+                             source.input(1).quantization.scales,
+                             source.output().quantization.scale(), contract_of_weights(source),
+                             conv_2d_geometry(source).groups);
+}
+
 FullyConnectedNumbers conv_2d_numbers(const KernelSource& source) {
-  return dense_numbers(source, requantizer_of_conv_2d(source));
+  return dense_numbers(source, conv_2d_requantizer(source));
 }
 
 OperatorDefinition definitions::conv_2d() {

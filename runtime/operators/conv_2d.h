@@ -72,6 +72,7 @@ class ConvSums {
 /// kernel leaves them to its reference kernel.
 Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight_scales,
                                 float output_scale, Rounding rounding, Index groups);
+Requantizer conv_2d_requantizer(const KernelSource& source);
 
 /// The numbers of an int8 CONV_2D. Throws as dense_numbers().
 FullyConnectedNumbers conv_2d_numbers(const KernelSource& source);

@@ -40,12 +40,6 @@ void check_depthwise(const OperatorView& view) {
   check_dense_operands(view, 3);
 }
 
-Requantizer requantizer_of_depthwise(const KernelSource& source) {
-  return depthwise_requantizer(
-      source.input().quantization.scale(), source.input(1).quantization.scales,
-      source.output().quantization.scale(), contract_of_weights(source), source.has_input(2));
-}
-
 std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
   const Conv2DGeometry geometry = depthwise_geometry(source);
   if (source.input().dtype == DType::float32) {
@@ -55,8 +49,7 @@ std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
         source.op.activation());
   }
   if (source.input().dtype == DType::int16) {
-    return make_int16_depthwise(geometry,
-                                int16_numbers(source, requantizer_of_depthwise(source), 3));
+    return make_int16_depthwise(geometry, int16_numbers(source, depthwise_requantizer(source), 3));
   }
   using Sums = DepthwiseSums<std::int8_t, std::int32_t>;
   std::vector<std::int8_t> weights;
@@ -232,6 +225,12 @@ Requantizer depthwise_requantizer(float input_scale, std::span<const float> weig
                                   rounds_once ? rounding : Rounding::double_rounding);
 }
 
+Requantizer depthwise_requantizer(const KernelSource& source) {
+  return depthwise_requantizer(
+      source.input().quantization.scale(), source.input(1).quantization.scales,
+      source.output().quantization.scale(), contract_of_weights(source), source.has_input(2));
+}
+
 FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
                                         std::vector<std::int8_t>& weights) {
   const QuantParams input = stored_params(source.input());
@@ -255,7 +254,7 @@ FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
                           .weight_zero_point = 0,
                           .weights = weights,
                           .bias = bias_of<std::int32_t>(source, 3),
-                          .epilogue = {requantizer_of_depthwise(source),
+                          .epilogue = {depthwise_requantizer(source),
                                        stored_params(source.output()), source.op.activation()},
                           .largest_sum = 0};
   n.largest_sum =

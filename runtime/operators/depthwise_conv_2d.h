@@ -73,6 +73,7 @@ class DepthwiseSums {
 /// here, and compute what XNNPACK does not take: an operator without a bias.
 Requantizer depthwise_requantizer(float input_scale, std::span<const float> weight_scales,
                                   float output_scale, Rounding rounding, bool has_bias);
+Requantizer depthwise_requantizer(const KernelSource& source);
 
 /// Returns the numbers of an int8 DEPTHWISE_CONV_2D, with weights [units, taps], which `weights`
 /// then holds. Throws as dense_numbers().

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 namespace octet::detail {
@@ -284,18 +285,23 @@ Rounding contract_of_weights(const KernelSource& source) {
                              weights.quantization.scales.size() > 1);
 }
 
-namespace {
-
 Requantizer fully_connected_requantizer(const KernelSource& source) {
   return Requantizer::fully_connected(
       source.input().quantization.scale(), source.input(1).quantization.scales,
       source.output().quantization.scale(), contract_of_weights(source));
 }
 
-}  // namespace
-
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
   return dense_numbers(source, fully_connected_requantizer(source));
+}
+
+QuantParams bias_quantization(const ModelTensor& input, const ModelTensor& weights, DType dtype) {
+  QuantParams params = weights.quantization;
+  for (float& scale : params.scales) scale *= input.quantization.scale();
+  std::ranges::fill(params.zero_points, 0);
+  std::tie(params.qmin, params.qmax) = code_limits(dtype);
+  params.quantized_dimension = 0;
+  return params;
 }
 
 // ---- The operator

@@ -111,6 +111,8 @@ Rounding contract_of_weights(const KernelSource& source);
 /// Returns the numbers of an operator whose sums `requantizer` rescales. Throws InvalidArgument
 /// where an input could bring a sum past int32.
 FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requantizer);
+/// Returns what rescales the sums of a FULLY_CONNECTED.
+Requantizer fully_connected_requantizer(const KernelSource& source);
 /// Returns the numbers of a FULLY_CONNECTED.
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source);
 
@@ -121,6 +123,9 @@ std::vector<T> bias_of(const Operands& operands, std::size_t axis = 0) {
   if (operands.has_input(2)) return values_of<T>(operands.input(2));
   return std::vector<T>(static_cast<std::size_t>(operands.input(1).shape[axis]));
 }
+
+/// How the bias of an operator of one axis of units is quantized: input scale times weight scale.
+QuantParams bias_quantization(const ModelTensor& input, const ModelTensor& weights, DType dtype);
 
 /// What FULLY_CONNECTED and CONV_2D of 1 x 1 have in common: constant weights and bias, their types
 /// and quantization, units along `axis` of the weights; the kernels; and an upper bound of what

@@ -4,6 +4,7 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/operands.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -11,6 +12,12 @@ namespace octet::detail {
 
 bool is_close(double value, double expected, double tolerance) {
   return std::abs(value - expected) <= tolerance * expected;
+}
+
+std::ptrdiff_t readers_of(const IntegerModel& model, std::int32_t tensor) {
+  std::ptrdiff_t readers = std::ranges::count(model.outputs, tensor);
+  for (const Operator& op : model.operators) readers += std::ranges::count(op.inputs, tensor);
+  return readers;
 }
 
 std::int64_t products_with_units(const Operands& operands, std::size_t axis) {

@@ -53,6 +53,10 @@ class OperatorView : public Operands {
   std::size_t index_;
 };
 
+/// How often operators read a tensor, and once more for each time that it is an output of the
+/// model.
+std::ptrdiff_t readers_of(const IntegerModel& model, std::int32_t tensor);
+
 /// The products of an operator whose every output is a sum over the weights of one unit; units lie
 /// along `axis` of input 1.
 std::int64_t products_with_units(const Operands& operands, std::size_t axis);

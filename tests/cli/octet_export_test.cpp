@@ -1,10 +1,14 @@
 // `octet export` as its users run it.
 
+#include <octet/deploy/c/writer.h>
+#include <octet/deploy/constant_units.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/packed_weights.h>
 #include <octet/tests/cli/process.h>
+#include <octet/tests/core/thrown.h>
+#include <octet/tests/deploy/drawn_networks.h>
 #include <octet/tests/runtime/packed_models.h>
 #include <octet_test_paths.h>
 
@@ -68,6 +72,63 @@ TEST_F(OctetExport, WritesWeightsForTFLiteMicroToDecode) {
   const ProcessResult result = run(options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(read_file(path("t.tflite")), to_tflite(decode_weights(model)));
+}
+
+TEST_F(OctetExport, DropsConstantUnitsInCSourceOrWhereItIsTold) {
+  IntegerModel model = model_;
+  set_bias(model, 0, 2, -kHuge);
+  write_tflite(model, path("m"));
+  IntegerModel pruned = model;
+  prune_constant_units(pruned);
+  expect_mentions(run_process({OCTET_TOOL, "inspect", path("m")}).out,
+                  "no output depends on 2 units");
+  struct Case {
+    std::vector<std::string> options;
+    const IntegerModel& of_c;
+    const IntegerModel& of_others;
+  };
+  for (const Case& c : {Case{{}, pruned, model}, Case{{"--prune-constant"}, pruned, pruned},
+                        Case{{"--no-prune-constant"}, model, model}}) {
+    std::vector<std::string> options = {"--c",     path("net"), "--tflite",
+                                        path("t"), "--onnx",    path("o")};
+    options.insert(options.end(), c.options.begin(), c.options.end());
+    const ProcessResult result = run(options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const bool prints = &c.of_c == &pruned;
+    EXPECT_EQ(result.out.find("dense_0") != std::string::npos, prints) << result.out;
+    EXPECT_EQ(result.out.find("multiply-adds: 21 of 35, bytes of constants: 45 of 67") !=
+                  std::string::npos,
+              prints)
+        << result.out;
+    EXPECT_EQ(text_of(path("net.c")), to_c_source(c.of_c, "net").source);
+    EXPECT_EQ(read_file(path("t")), to_tflite(c.of_others));
+    EXPECT_EQ(read_file(path("o")), to_onnx(c.of_others));
+  }
+}
+
+TEST_F(OctetExport, ChoosesTheRoundingModeOfAFileThatNamesNone) {
+  const std::vector<std::string> options = {"--tflite", path("t"), "--target"};
+  const auto to = [&](const std::string& target) {
+    std::vector<std::string> with = options;
+    with.push_back(target);
+    return with;
+  };
+  expect_failure(to("cmsis-nn"), 1, "rounding mode fp32, but --target cmsis-nn asks for double");
+  expect_failure(to("stm32"), 2, "stm32 not in {litert,tflm,cmsis-nn,onnxruntime}");
+  expect_failure({"--tflite", path("t"), "--rounding", "single"}, 1, "--rounding asks for single");
+  EXPECT_EQ(run(to("litert")).exit_code, 0);
+  EXPECT_EQ(read_file(path("t")), to_tflite(model_));
+  model_.metadata.clear();
+  write_tflite(model_, path("m"));
+  for (const auto& [target, rounding] :
+       {std::pair("cmsis-nn", "double"), {"tflm", "double"}, {"litert", "fp32"}}) {
+    EXPECT_EQ(run(to(target)).exit_code, 0);
+    EXPECT_EQ(read_tflite(path("t")).metadata.at("octet.rounding"), rounding);
+  }
+  // Of int16, there is but one that TFLite Micro computes.
+  write_tflite(int16_inner(int16_mlp(make_mlp(1, {4, 5, 3}, true, true))), path("m"));
+  EXPECT_EQ(run(to("tflm")).exit_code, 0);
+  expect_failure(to("litert"), 1, "rounding mode q15, but --target litert asks for fp32");
 }
 
 TEST_F(OctetExport, WrongUsage) {

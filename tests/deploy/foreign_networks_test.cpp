@@ -2,6 +2,7 @@
 // classification, anomaly detection. OCTET_MLPERF_DIR names a folder with their .tflite files.
 
 #include <gtest/gtest.h>
+#include <octet/deploy/constant_units.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/operator_cost.h>
@@ -51,6 +52,25 @@ TEST(ForeignNetworks, CostWhatTheirAuthorsState) {
   for (const IntegerModel& model : models) found.push_back(model_cost(model).multiply_adds);
   // Anomaly detection, keyword spotting, image classification, visual wake words.
   EXPECT_EQ(found, (std::vector<std::int64_t>{264192, 2656768, 12501632, 7489664}));
+}
+
+/// Half of the network for visual wake words.
+TEST(ForeignNetworks, LoseUnitsThatNoOutputDependsOnAndNoByte) {
+  const auto models = foreign_networks();
+  if (models.empty()) GTEST_SKIP() << "OCTET_MLPERF_DIR is not set";
+  Draw draw(3);
+  for (const Rounding rounding : kContracts) {
+    std::vector<std::int64_t> left;
+    for (IntegerModel model : models) {
+      const Bytes samples = random_samples(model, 5, draw);
+      const Bytes expected = interpreted({model, rounding, samples});
+      model.metadata["octet.rounding"] = to_string(rounding);
+      prune_constant_units(model);
+      left.push_back(model_cost(model).multiply_adds);
+      EXPECT_EQ(interpreted({model, rounding, samples}), expected);
+    }
+    EXPECT_EQ(left, (std::vector<std::int64_t>{264192, 2656768, 12501632, 3727313}));
+  }
 }
 
 TEST_F(CompiledC, ForeignNetworksEqualTheInterpreter) {

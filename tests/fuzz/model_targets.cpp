@@ -1,5 +1,6 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/deploy/constant_units.h>
 #include <octet/deploy/outline_internal.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
@@ -99,6 +100,11 @@ void run_every_way(const IntegerModel& model, DrawBytes& bytes) {
   require(is_packed(model) ||
               outputs(per_channel_as_conv_2d(model), samples, kSamples, 1, rounding) == expected,
           "dense layers as convolutions compute the same");
+  IntegerModel pruned = model;
+  pruned.metadata["octet.rounding"] = to_string(rounding);
+  prune_constant_units(pruned);
+  require(outputs(pruned, samples, kSamples, 1, rounding) == expected,
+          "no output depends on constant units");
 }
 
 }  // namespace
