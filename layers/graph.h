@@ -93,6 +93,13 @@ class Graph {
   std::vector<GraphValue> scan(
       std::span<const GraphValue> x, std::optional<GraphValue> first,
       FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body);
+  /// Does so with several states: by step of time, those that `body` gives, as many as `first` has
+  /// entries.
+  std::vector<std::vector<GraphValue>> scan(
+      std::span<const GraphValue> x, const std::vector<std::optional<GraphValue>>& first,
+      FunctionRef<std::vector<GraphValue>(std::span<const GraphValue> x_t,
+                                          std::span<const GraphValue> states)>
+          body);
   /// Values of one shape, as the rows [values, shape...] of one.
   GraphValue stack(const std::vector<GraphValue>& values, std::string_view suffix = "");
   /// What `function` computes, of the shape of the layer's result. Files have no operator for it.
@@ -123,6 +130,7 @@ class Graph {
   Step step_of_example(GraphValue x) const;
   void number_earlier(const std::string& suffix);
   void require_tensor_name(std::string_view name) const;
+  Index times_of(std::span<const GraphValue> x) const;
   GraphValue at_time(GraphValue x, Index t);
   void share_ranges(std::size_t first, std::size_t count, std::size_t other);
   void start_at_zero(std::size_t zeros, std::size_t state);

@@ -60,46 +60,71 @@ void Graph::start_at_zero(std::size_t zeros, std::size_t state) {
   }
 }
 
+/// Returns the steps of time that all sequences have.
+Index Graph::times_of(std::span<const GraphValue> x) const {
+  const auto fail = [this](const std::string& what) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\" of type {}: scan: {}", layer_->name(), layer_->type(), what));
+  };
+  if (x.empty()) fail("expected a sequence to go through, found none");
+  const Index steps = shape(x[0]).rank() == 0 ? 0 : shape(x[0])[0];
+  for (const GraphValue sequence : x) {
+    if (steps > 0 && shape(sequence).rank() > 0 && shape(sequence)[0] == steps) continue;
+    fail(fmt::format("expected sequences [steps, ...] of one length of at least 1, found {} and {}",
+                     shape(x[0]).to_string(), shape(sequence).to_string()));
+  }
+  if (steps > kMostTimes) {
+    fail(
+        fmt::format("expected at most {} steps of time, each of which has operators of its own, "
+                    "found {}; cut sequences into windows",
+                    kMostTimes, steps));
+  }
+  return steps;
+}
+
 std::vector<GraphValue> Graph::scan(
     std::span<const GraphValue> x, std::optional<GraphValue> first,
     FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body) {
-  const Index steps = x.empty() || shape(x[0]).rank() == 0 ? 0 : shape(x[0])[0];
-  for (const GraphValue sequence : x) {
-    if (steps > 0 && shape(sequence).rank() > 0 && shape(sequence)[0] == steps) continue;
-    throw InvalidArgument(fmt::format(
-        "layer \"{}\" of type {}: scan: expected sequences [steps, ...] of one length of at least "
-        "1, found {} and {}",
-        layer_->name(), layer_->type(), shape(x[0]).to_string(), shape(sequence).to_string()));
-  }
-  const bool starts_at_zero = !first.has_value();
-  if (x.empty()) {
-    throw InvalidArgument(
-        fmt::format("layer \"{}\" of type {}: scan: expected a sequence to go through, found none",
-                    layer_->name(), layer_->type()));
-  }
-  if (steps > kMostTimes) {
-    throw InvalidArgument(fmt::format(
-        "layer \"{}\" of type {}: scan: expected at most {} steps of time, each of which has "
-        "operators of its own, found {}; cut sequences into windows",
-        layer_->name(), layer_->type(), kMostTimes, steps));
-  }
   std::vector<GraphValue> states;
+  for (const std::vector<GraphValue>&behind :
+       scan(x, std::vector{first},
+            [&](std::span<const GraphValue> x_t, std::span<const GraphValue> before) {
+              return std::vector{body(x_t, before[0])};
+            })) {
+    states.push_back(behind[0]);
+  }
+  return states;
+}
+
+std::vector<std::vector<GraphValue>> Graph::scan(
+    std::span<const GraphValue> x, const std::vector<std::optional<GraphValue>>& first,
+    FunctionRef<std::vector<GraphValue>(std::span<const GraphValue> x_t,
+                                        std::span<const GraphValue> states)>
+        body) {
+  const Index steps = times_of(x);
+  std::vector<std::vector<GraphValue>> states;
+  std::vector<GraphValue> before;
   std::size_t first_body = 0;
   std::size_t body_size = 0;
   for (Index t = 0; t < steps; ++t) {
     time_ = t == 0 ? "" : fmt::format("/t{}", t);
     std::vector<GraphValue> x_t;
     for (const GraphValue sequence : x) x_t.push_back(at_time(sequence, t));
-    if (t == 0 && !first) {
-      first = op(OpCode::sub, {x_t[0], x_t[0]}, std::nullopt, "/zeros");
+    if (t == 0) {
+      for (const auto& given : first) {
+        before.push_back(given ? *given
+                               : op(OpCode::sub, {x_t[0], x_t[0]}, std::nullopt, "/zeros"));
+      }
     }
     const std::size_t begin = program_.steps.size();
     if (t == 0) first_body = begin;
-    states.push_back(body(x_t, t == 0 ? *first : states.back()));
+    states.push_back(body(x_t, t == 0 ? before : states.back()));
     if (t == 0) body_size = program_.steps.size() - begin;
     if (t > 0) share_ranges(first_body, body_size, begin);
   }
-  if (starts_at_zero) start_at_zero(first->index, states.front().index);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (!first[i]) start_at_zero(before[i].index, states.front()[i].index);
+  }
   time_.clear();
   return states;
 }

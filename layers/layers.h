@@ -18,6 +18,7 @@
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/input.h>
 #include <octet/layers/leaky_relu.h>
+#include <octet/layers/lstm.h>
 #include <octet/layers/multiply.h>
 #include <octet/layers/permute.h>
 #include <octet/layers/pool2d.h>
@@ -28,6 +29,7 @@
 #include <octet/layers/reused_layer.h>
 #include <octet/layers/self_attention.h>
 #include <octet/layers/separable_conv2d.h>
+#include <octet/layers/simple_rnn.h>
 #include <octet/layers/slice.h>
 #include <octet/layers/transposed_conv2d.h>
 #include <octet/layers/upsampling2d.h>
@@ -43,9 +45,9 @@ struct LayerTypes {};
 using OwnLayers =
     LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, ChannelIdentity, Concatenate, Conv1D,
                Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
-               GlobalAveragePool2D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU,
+               GlobalAveragePool2D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU, LSTM,
                MaxPool2D, Multiply, Permute, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
-               Reshape, ReusedLayer, SelfAttention, Slice, Softmax, SplitPart, TransposedConv2D,
-               UpSampling2D, ZeroPadding2D>;
+               Reshape, ReusedLayer, SelfAttention, SimpleRNN, Slice, Softmax, SplitPart,
+               TransposedConv2D, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -1,15 +1,18 @@
 #include <fmt/core.h>
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
+#include <octet/core/quant/activation_range.h>
 #include <octet/layers/batch_norm.h>
-#include <octet/layers/gru.h>
 #include <octet/layers/input.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/quantizers.h>
 #include <octet/layers/quantize/step_rules.h>
+#include <octet/layers/recurrent.h>
 #include <octet/layers/step_model.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <array>
@@ -28,9 +31,11 @@ const Layer& inner_of(const Layer& layer) {
   return wrapper == nullptr ? layer : wrapper->wrapped();
 }
 
-bool carries_state(const Layer& layer) {
-  return dynamic_cast<const GRU*>(&inner_of(layer)) != nullptr;
+const Recurrent* recurrent_of(const Layer& layer) {
+  return dynamic_cast<const Recurrent*>(&inner_of(layer));
 }
+
+bool carries_state(const Layer& layer) { return recurrent_of(layer) != nullptr; }
 
 [[noreturn]] void fail(const Layer& layer, std::string_view why) {
   throw InvalidArgument(fmt::format("step_model: layer \"{}\" of type {} {}", layer.name(),
@@ -84,6 +89,10 @@ std::vector<bool> sequences_of(const Model& model) {
     const Layer& layer = *model.layers()[i];
     const std::vector<std::size_t>& inputs = model.inputs_of(i);
     if (carries_state(layer)) {
+      if (recurrent_of(layer)->state_count() > 1) {
+        fail(layer,
+             "carries more than one state, and gives the first alone; expected GRU or SimpleRNN");
+      }
       if (inputs.size() > 1) fail(layer, "is given a first state, which step_model() is to carry");
       wanted[inputs[0]] = true;
     } else if (wanted[i]) {
@@ -138,11 +147,9 @@ class StepModelBuilder {
       : source_(source), sequences_(sequences_of(source)), step_(source.name()) {}
 
   StepModel run() {
-    Archive tensors;
-    for (const auto& [name, tensor] : source_.saved_tensors()) tensors.add(name, tensor);
     for (std::size_t i = 0; i < source_.layers().size(); ++i) values_.push_back(copy_of(i));
     add_outputs();
-    restore(tensors);
+    restore();
     return {std::move(step_), std::move(carried_)};
   }
 
@@ -178,18 +185,26 @@ class StepModelBuilder {
     State state{i, inner_of(layer).name() + "_state", ""};
     Value value = add(std::make_unique<InputLayer>(shape, state.input), {});
     states_.push_back(state);
-    const Quantizer* const quantizer = quantizer_of_state(i);
-    if (quantizer == nullptr) return value;
+    if (!layer.is_quantized()) return value;
     states_.back().quantizer = state.input + "_quantize";
     const QuantizeOptions& options = as_quantize_wrapper(layer)->config().options();
+    const Quantizer* const measured = quantizer_of_state(i);
+    auto quantizer = measured != nullptr ? measured->clone() : fixed_quantizer(i, options);
     return add(
-        std::make_unique<QuantizeLayer>(quantizer->clone(), options, states_.back().quantizer),
+        std::make_unique<QuantizeLayer>(std::move(quantizer), options, states_.back().quantizer),
         {value});
   }
 
-  /// Null where the layer is in float.
+  /// Null where an operator gives the state its scale.
   const Quantizer* quantizer_of_state(std::size_t i) const {
     return quantizer_of(source_.program(), source_.program().result_of_layer[i]);
+  }
+
+  std::unique_ptr<Quantizer> fixed_quantizer(std::size_t i, const QuantizeOptions& options) const {
+    const Program& program = source_.program();
+    const Step& step = *fixed_by(program, program.result_of_layer[i]);
+    const RealLimits limits = real_limits(definition(step.code).fixed_grid());
+    return std::make_unique<FixedQuantizer>(limits.lo, limits.hi, activation_spec(options));
   }
 
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
@@ -215,10 +230,22 @@ class StepModelBuilder {
     }
   }
 
-  void restore(Archive& tensors) {
+  void restore() {
+    std::set<std::string> wanted;
+    for (const NamedTensor& saved : step_.saved_tensors()) wanted.insert(saved.name);
+    Archive tensors;
+    for (const auto& [name, tensor] : source_.saved_tensors()) {
+      // The zeros in front of the first step have a quantizer that one step has not.
+      if (wanted.contains(name)) tensors.add(name, tensor);
+    }
     for (const State& state : states_) {
-      if (!state.quantizer.empty()) {
-        add_range(tensors, state.quantizer, *quantizer_of_state(state.layer));
+      if (state.quantizer.empty()) continue;
+      if (const Quantizer* measured = quantizer_of_state(state.layer); measured != nullptr) {
+        add_range(tensors, state.quantizer, *measured);
+        continue;
+      }
+      for (const auto& [name, tensor] : step_.saved_tensors()) {
+        if (name.starts_with(state.quantizer + "/")) tensors.add(name, tensor);
       }
     }
     step_.restore(tensors);

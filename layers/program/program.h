@@ -44,6 +44,8 @@ struct StepScheme {
   Quantizer* result = nullptr;
   /// The quantizer that all inputs of a CONCATENATION share.
   Quantizer* joined = nullptr;
+  /// Whether operators as TANH give all inputs of a CONCATENATION one and the same scale.
+  bool joins_fixed = false;
   /// Whether a QUANTIZE reads integers: not where a layer in float stands in front of it.
   bool requantizes = false;
   /// For a quantizer that several steps of the program share; null for one that is the step's own.

@@ -186,8 +186,9 @@ class Quantization {
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
     added_[i] = wrapper->name();
-    has_fixed_scale_[i] = gives_fixed_scale(*wrapper, i);
+    const QuantizeWrapper& added = *wrapper;
     Value value = add(std::move(wrapper), inputs_of(i));
+    has_fixed_scale_[i] = gives_fixed_scale(added, i);
     if (clamp != i) {
       fused_[clamp] = true;
       on_grid_[clamp] = on_grid_[i];
@@ -219,6 +220,10 @@ class Quantization {
     if (wrapper.activation_quantizer() != nullptr) return false;
     const ResultRule rule = result_rule(wrapper.wrapped(), rounding_of(i));
     const bool passes_on = rule == ResultRule::as_input || rule == ResultRule::clamps;
+    if (rule == ResultRule::as_inputs) {
+      const Program program = program_of(wrapper);
+      return fixed_by(program, program.outputs.front()) != nullptr;
+    }
     return rule == ResultRule::fixed ||
            (passes_on && has_fixed_scale_[source_.inputs_of(i).front()]);
   }

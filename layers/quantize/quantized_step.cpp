@@ -172,12 +172,24 @@ Tensor measured(const Step& step, const StepInputs& in) {
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
 
+/// An operator whose result has the scale and the zero point of what it reads.
+Tensor as_input(const Step& step, const StepInputs& in) {
+  Tensor real = in_floats(step, in);
+  // What leaves all integers as they are, as a RESHAPE, says so itself.
+  const bool done =
+      !in_integers(*step.scheme) || !all_on_grids(in.x) || real.quantization() != nullptr;
+  if (done) return real;
+  const bool clips = step.code == OpCode::relu6;
+  return integer_operator(step, in, real, clips, {});
+}
+
 /// Computes CONCATENATION, whose inputs share scale and zero point. In training, ranges may have
 /// moved since an input was quantized, so it is quantized again. If a Dropout has widened an input,
 /// the scale of all fits the widest, so that nothing is clipped.
 Tensor joined(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Quantizer* shared = scheme.joined;
+  if (scheme.joins_fixed) return as_input(step, in);
   if (shared == nullptr) {
     throw InvalidArgument(fmt::format(
         "{}: expected inputs that can share one scale, found a first one that is not quantized",
@@ -217,17 +229,6 @@ Tensor fixed(const Step& step, const StepInputs& in) {
   if (!on_int8) return in_floats(step, in);
   const Tensor real = wants_gradient(step, in.x) ? in_floats(step, in) : Tensor();
   return integer_operator(step, in, real, /*clips=*/false, {});
-}
-
-/// An operator whose result has the scale and the zero point of what it reads.
-Tensor as_input(const Step& step, const StepInputs& in) {
-  Tensor real = in_floats(step, in);
-  // What leaves all integers as they are, as a RESHAPE, says so itself.
-  const bool done =
-      !in_integers(*step.scheme) || !all_on_grids(in.x) || real.quantization() != nullptr;
-  if (done) return real;
-  const bool clips = step.code == OpCode::relu6;
-  return integer_operator(step, in, real, clips, {});
 }
 
 Tensor quantized_operator(const Step& step, const StepInputs& in) {
@@ -271,6 +272,10 @@ void tie_joined(Program& program, std::size_t index) {
   const Step& step = program.steps[index];
   if (step.kind != Step::Kind::op || step.code != OpCode::concatenation ||
       step.scheme->result != nullptr) {
+    return;
+  }
+  if (fixed_by(program, step.result) != nullptr) {
+    step.scheme->joins_fixed = true;
     return;
   }
   std::vector<Quantizer*> producers;

@@ -5,6 +5,8 @@
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/runtime/operators/definitions.h>
 
+#include <algorithm>
+
 namespace octet {
 
 ResultRule rule_of(const Step& step, Rounding rounding) {
@@ -100,8 +102,14 @@ Quantizer* quantizer_of(const Program& program, std::size_t value) {
 const Step* fixed_by(const Program& program, std::size_t value) {
   const Step* step = program.producer(value);
   if (step == nullptr) return nullptr;
-  if (passes_on(*step) && step->code != OpCode::concatenation) {
-    return fixed_by(program, step->inputs[0]);
+  if (passes_on(*step)) {
+    const Step* const first = fixed_by(program, step->inputs[0]);
+    const auto differs = [&](std::size_t input) {
+      const Step* const other = fixed_by(program, input);
+      return first == nullptr || other == nullptr || other->code != first->code;
+    };
+    const bool joins = step->code == OpCode::concatenation;
+    return joins && std::ranges::any_of(step->inputs, differs) ? nullptr : first;
   }
   const bool is_fixed = step->scheme != nullptr && step->scheme->result == nullptr &&
                         rule_of(*step, step->scheme->options->rounding) == ResultRule::fixed;

@@ -53,9 +53,11 @@ class RandomStream {
  private:
   Value layer(const Value& x) {
     const Index units = random_.integer(1, 9);
-    switch (random_.integer(0, 5)) {
+    switch (random_.integer(0, 6)) {
       case 0:
         return model_.add(Dense(units, Activation::relu), x);
+      case 6:
+        return model_.add(SimpleRNN(units, {.return_sequences = true}), x);
       case 1:
         return model_.add(Conv1D(units, 1, Activation::relu6), x);
       case 2:
@@ -193,6 +195,10 @@ TEST(StepModel, RefusesByName) {
   expect_throws<InvalidArgument>([&] { static_cast<void>(step_model(several)); },
                                  {"step_model", "\"m\"", "build()"});
   expect_refused(several, {"step_model", "\"wide\"", "Conv1D", "several steps"});
+
+  Model two_states("two");
+  two_states.output(two_states.add(LSTM(2, {.name = "long"}), two_states.input({5, 2})));
+  expect_refused(two_states, {"step_model", "\"long\"", "LSTM", "more than one state"});
 
   Model without("none");
   without.output(without.add(Dense(2), without.input({5, 2})));

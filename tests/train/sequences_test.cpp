@@ -20,83 +20,167 @@ constexpr Index kFeatures = 4;
 
 double sigmoid_of(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-/// The states of a GRU behind all steps of one example, by loops over the formula of its page.
-std::vector<std::vector<double>> naive_gru(const Layer& gru, std::span<const float> x,
-                                           std::vector<double> h) {
-  const std::size_t units = h.size();
-  const auto tensor = [&](std::string_view name) { return tensor_named(gru.parameters(), name); };
-  const auto sum = [&](const Tensor& kernel, std::size_t row_of_bias, std::size_t column,
-                       const auto& values) {
-    const Tensor bias = tensor("bias");
-    double result = bias.data()[row_of_bias * 3 * units + column];
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      result += static_cast<double>(values[i]) * kernel.data()[i * 3 * units + column];
-    }
-    return result;
+using Vector = std::vector<double>;
+/// The first states, and those behind a step: from x W + b and h U (+ c), by gate and unit.
+using NaiveStep = std::function<std::vector<Vector>(
+    const std::vector<Vector>& x, const std::vector<Vector>& u, const std::vector<Vector>& states)>;
+
+/// A recurrent layer and its formula.
+struct RecurrentCase {
+  std::string name;
+  std::size_t gates;
+  std::size_t states;
+  std::function<std::unique_ptr<Layer>(Index units, bool all)> make;
+  NaiveStep step;
+};
+
+const std::vector<RecurrentCase>& recurrent_cases() {
+  static const std::vector<RecurrentCase> cases = {
+      {"GRU", 3, 1,
+       [](Index units, bool all) {
+         return std::make_unique<GRU>(units, GRUOptions{.return_sequences = all});
+       },
+       [](const auto& x, const auto& u, const auto& states) {
+         Vector h = states[0];
+         for (std::size_t i = 0; i < h.size(); ++i) {
+           const double z = sigmoid_of(x[0][i] + u[0][i]);
+           const double r = sigmoid_of(x[1][i] + u[1][i]);
+           h[i] = z * h[i] + (1.0 - z) * std::tanh(x[2][i] + r * u[2][i]);
+         }
+         return std::vector<Vector>{h};
+       }},
+      {"LSTM", 4, 2,
+       [](Index units, bool all) {
+         return std::make_unique<LSTM>(units, LSTMOptions{.return_sequences = all});
+       },
+       [](const auto& x, const auto& u, const auto& states) {
+         Vector h = states[0];
+         Vector c = states[1];
+         for (std::size_t i = 0; i < h.size(); ++i) {
+           c[i] = sigmoid_of(x[1][i] + u[1][i]) * c[i] +
+                  sigmoid_of(x[0][i] + u[0][i]) * std::tanh(x[2][i] + u[2][i]);
+           h[i] = sigmoid_of(x[3][i] + u[3][i]) * std::tanh(c[i]);
+         }
+         return std::vector<Vector>{h, c};
+       }},
+      {"SimpleRNN", 1, 1,
+       [](Index units, bool all) {
+         return std::make_unique<SimpleRNN>(units, SimpleRNNOptions{.return_sequences = all});
+       },
+       [](const auto& x, const auto& u, const auto& states) {
+         Vector h = states[0];
+         for (std::size_t i = 0; i < h.size(); ++i) h[i] = std::tanh(x[0][i] + u[0][i]);
+         return std::vector<Vector>{h};
+       }},
   };
-  std::vector<std::vector<double>> states;
-  const std::size_t features = x.size() / kSteps;
-  for (std::size_t t = 0; t < kSteps; ++t) {
-    const auto x_t = x.subspan(t * features, features);
-    std::vector<double> next(units);
-    for (std::size_t u = 0; u < units; ++u) {
-      const auto input = [&](std::size_t gate) {
-        return sum(tensor("kernel"), 0, gate * units + u, x_t);
-      };
-      const auto recurrent = [&](std::size_t gate) {
-        return sum(tensor("recurrent_kernel"), 1, gate * units + u, h);
-      };
-      const double z = sigmoid_of(input(0) + recurrent(0));
-      const double r = sigmoid_of(input(1) + recurrent(1));
-      const double n = std::tanh(input(2) + r * recurrent(2));
-      next[u] = z * h[u] + (1.0 - z) * n;
-    }
-    h = next;
-    states.push_back(h);
-  }
-  return states;
+  return cases;
 }
 
-/// A built layer whose parameters, biases too, are drawn.
-template <class L>
-L drawn(L layer, const std::vector<Shape>& shapes) {
+/// By gate and unit: values times the kernel, with row `row` of the biases where there is one.
+std::vector<Vector> gate_sums(const Layer& layer, std::size_t gates, std::string_view kernel_name,
+                              std::size_t row, std::span<const double> values) {
+  const Tensor kernel = tensor_named(layer.parameters(), kernel_name);
+  const Tensor bias = tensor_named(layer.parameters(), "bias");
+  const auto columns = static_cast<std::size_t>(kernel.dim(1));
+  const std::size_t units = columns / gates;
+  std::vector<Vector> sums(gates, Vector(units));
+  for (std::size_t column = 0; column < columns; ++column) {
+    double& sum = sums[column / units][column % units];
+    if (row * columns < bias.span().size()) sum = bias.span()[row * columns + column];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      sum += values[i] * kernel.span()[i * columns + column];
+    }
+  }
+  return sums;
+}
+
+/// The first state of a layer behind all steps of one example, by loops over its formula.
+std::vector<Vector> naive_states(const RecurrentCase& of, const Layer& layer,
+                                 std::span<const float> x, std::vector<Vector> states) {
+  std::vector<Vector> all;
+  const std::size_t features = x.size() / kSteps;
+  for (std::size_t t = 0; t < kSteps; ++t) {
+    const auto row = x.subspan(t * features, features);
+    const Vector x_t(row.begin(), row.end());
+    states = of.step(gate_sums(layer, of.gates, "kernel", 0, x_t),
+                     gate_sums(layer, of.gates, "recurrent_kernel", 1, states[0]), states);
+    all.push_back(states[0]);
+  }
+  return all;
+}
+
+/// Builds a layer, and draws its parameters, biases too.
+void draw(Layer& layer, const std::vector<Shape>& shapes) {
   layer.build_all(shapes, Random(3));
   std::uint64_t seed = 40;
   for (auto& [name, parameter] : layer.parameters()) {
     const Tensor values = Tensor::normal(parameter.shape(), Random(++seed), 0.0F, 0.6F);
     std::ranges::copy(values.span(), parameter.mutable_span().begin());
   }
+}
+
+template <class L>
+L drawn(L layer, const std::vector<Shape>& shapes) {
+  draw(layer, shapes);
   return layer;
 }
 
-TEST(GRU, ComputesItsFormulaFromZerosAndFromAState) {
+class RecurrentLayers : public ::testing::TestWithParam<RecurrentCase> {};
+
+INSTANTIATE_TEST_SUITE_P(All, RecurrentLayers, ::testing::ValuesIn(recurrent_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(RecurrentLayers, ComputeTheirFormulaFromZerosAndFromStates) {
   constexpr Index kUnits = 3;
-  const Shape sequences{kSteps, kFeatures};
+  const RecurrentCase& of = GetParam();
   const Tensor x = Tensor::normal({2, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
-  const Tensor h = Tensor::normal({2, kUnits}, Random(6), 0.0F, 0.5F);
-  for (const bool with_state : {false, true}) {
+  for (const bool with_states : {false, true}) {
+    std::vector<Shape> shapes = {{kSteps, kFeatures}};
+    std::vector<Tensor> inputs = {x};
+    for (std::size_t i = 0; with_states && i < of.states; ++i) {
+      shapes.push_back(i == 0 ? Shape{kUnits} : Shape{1, kUnits});
+      inputs.push_back(Tensor::normal(shapes.back().with_batch(2), Random(6 + i), 0.0F, 0.5F));
+    }
     for (const bool all : {false, true}) {
-      GRU gru = drawn(GRU(kUnits, {.return_sequences = all}),
-                      with_state ? std::vector<Shape>{sequences, Shape{kUnits}}
-                                 : std::vector<Shape>{sequences});
-      const std::vector<Tensor> inputs = with_state ? std::vector{x, h} : std::vector{x};
-      const Tensor y = gru.forward_all(inputs, {});
+      const auto layer = of.make(kUnits, all);
+      draw(*layer, shapes);
+      const Tensor y = layer->forward_all(inputs, {});
       EXPECT_EQ(y.shape(), all ? (Shape{2, kSteps, kUnits}) : (Shape{2, kUnits}));
-      const auto found = y.span();
       for (std::size_t example = 0; example < 2; ++example) {
-        std::vector<double> start(kUnits, 0.0);
-        if (with_state) std::copy_n(h.data() + example * kUnits, kUnits, start.begin());
-        const auto states = naive_gru(
-            gru, x.span().subspan(example * kSteps * kFeatures, kSteps * kFeatures), start);
-        std::vector<double> expected;
+        std::vector<Vector> start(of.states, Vector(kUnits));
+        for (std::size_t i = 1; i < inputs.size(); ++i) {
+          std::copy_n(inputs[i].data() + example * kUnits, kUnits, start[i - 1].begin());
+        }
+        const auto values = x.span().subspan(example * kSteps * kFeatures, kSteps * kFeatures);
+        const std::vector<Vector> states = naive_states(of, *layer, values, start);
+        Vector expected;
         for (std::size_t t = all ? 0 : kSteps - 1; t < kSteps; ++t) {
           expected.insert(expected.end(), states[t].begin(), states[t].end());
         }
         for (std::size_t i = 0; i < expected.size(); ++i) {
-          EXPECT_NEAR(found[example * expected.size() + i], expected[i], 1e-5) << i;
+          EXPECT_NEAR(y.span()[example * expected.size() + i], expected[i], 1e-5) << i;
         }
       }
     }
+  }
+}
+
+TEST_P(RecurrentLayers, StartAsKerasDoes) {
+  const auto layer = GetParam().make(4, false);
+  layer->build({kSteps, kFeatures}, Random(1));
+  const Tensor recurrent = tensor_named(layer->parameters(), "recurrent_kernel");
+  for (Index a = 0; a < 4; ++a) {
+    for (Index b = 0; b <= a; ++b) {
+      double dot = 0.0;
+      for (Index i = 0; i < recurrent.dim(1); ++i) {
+        dot += double{recurrent.at({a, i})} * recurrent.at({b, i});
+      }
+      EXPECT_NEAR(dot, a == b ? 1.0 : 0.0, 1e-6);
+    }
+  }
+  const Tensor bias = tensor_named(layer->parameters(), "bias");
+  for (Index i = 0; i < bias.size(); ++i) {
+    EXPECT_EQ(bias.span()[i], GetParam().name == "LSTM" && i / 4 == 1 ? 1.0F : 0.0F) << i;
   }
 }
 
@@ -153,9 +237,8 @@ TEST(SelfAttention, ComputesItsFormula) {
   }
 }
 
-template <class L>
-void expect_gradients(L layer, const std::vector<Shape>& shapes) {
-  L built = drawn(std::move(layer), shapes);
+void expect_gradients(Layer& built, const std::vector<Shape>& shapes) {
+  draw(built, shapes);
   std::vector<Tensor> inputs;
   std::uint64_t seed = 10;
   for (const Shape& shape : shapes) {
@@ -172,12 +255,15 @@ void expect_gradients(L layer, const std::vector<Shape>& shapes) {
   EXPECT_TRUE(result.ok) << result.message;
 }
 
-TEST(GRU, HasTheGradientsOfItsFormula) {
-  expect_gradients(GRU(2), {Shape{3, 2}, Shape{2}});
-  expect_gradients(GRU(2, {.return_sequences = true}), {Shape{3, 2}});
+TEST_P(RecurrentLayers, HaveTheGradientsOfTheirFormula) {
+  std::vector<Shape> shapes = {{3, 2}};
+  expect_gradients(*GetParam().make(2, true), shapes);
+  shapes.resize(1 + GetParam().states, Shape{2});
+  expect_gradients(*GetParam().make(2, false), shapes);
 }
 TEST(SelfAttention, HasTheGradientsOfItsFormula) {
-  expect_gradients(SelfAttention(2, 2), {Shape{3, 2}});
+  SelfAttention layer(2, 2);
+  expect_gradients(layer, {Shape{3, 2}});
 }
 
 /// Networks over sequences of clouds, by name.
@@ -201,6 +287,13 @@ std::vector<Network> networks() {
       {"two_grus", of([](Model& m, const Value& x) {
          const Value states = m.add(GRU(5, {.return_sequences = true}), x);
          return m.add(GRU(4), {states, m.add(Dense(4), m.add(Flatten(), x))});
+       })},
+      {"lstm", of([](Model& m, const Value& x) {
+         return m.add(LSTM(6), m.add(SimpleRNN(5, {.return_sequences = true}), x));
+       })},
+      {"rnn_joined", of([](Model& m, const Value& x) {
+         const Value states = m.add(SimpleRNN(5, {.return_sequences = true}), x);
+         return m.add(Flatten(), m.add(Concatenate(), {states, m.add(Dense(3), x)}));
        })},
       {"attention", of([](Model& m, const Value& x) {
          const Value y = m.add(Add(), {x, m.add(SelfAttention(2, 3), x)});
@@ -228,8 +321,10 @@ TEST(Sequences, AreTrainedShippedAndLoadedToTheLastBit) {
           .weight_scales = Scales::lsq,
           .activation_scales = Scales::lsq_plus}}) {
       SCOPED_TRACE(fmt::format("{}, {}", network.name, to_string(options.rounding)));
+      // Learned scales cannot be shared.
+      if (network.name == "rnn_joined" && options.weight_scales == Scales::lsq) continue;
       Model model = network.make();
-      Trainer(model, Adam(0.01F)).fit(train, 5);
+      Trainer(model, Adam(0.01F)).fit(train, 12);
       Model quantized = quantize_model(model, options);
       Trainer trainer(quantized, Adam(0.005F));
       trainer.fit(train, test, 3);
@@ -357,9 +452,13 @@ TEST(Sequences, RefuseShapesByName) {
   EXPECT_EQ(message(GRU(3, {.name = "g"}), {Shape{4, 2}, Shape{2}}),
             "GRU \"g\": expected sequences [steps, features], and behind them no other input or a "
             "first state [3] or [1, 3], found [4, 2], [2]");
+  EXPECT_EQ(message(LSTM(3, {.name = "l"}), {Shape{4, 2}, Shape{3}}),
+            "LSTM \"l\": expected sequences [steps, features], and behind them no other input or 2 "
+            "first states, each [3] or [1, 3], found [4, 2], [3]");
   EXPECT_EQ(message(SelfAttention(1, 3, {.name = "a"}), {Shape{4}}),
             "SelfAttention \"a\": expected sequences [steps, features], found [4]");
   EXPECT_THROW(GRU(0), InvalidArgument);
+  EXPECT_THROW(LSTM(-1), InvalidArgument);
   EXPECT_THROW(SelfAttention(0, 2), InvalidArgument);
 }
 

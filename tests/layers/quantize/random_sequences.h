@@ -8,8 +8,9 @@
 namespace octet::test {
 
 /// A random float network over sequences [steps, features]: one to three of Dense at each step,
-/// PReLU, a GRU of all states, SelfAttention beside its input, one layer that is used twice, a part
-/// of an axis, and axes in another order; a GRU or a Flatten in front of the end.
+/// PReLU, a GRU, LSTM or SimpleRNN of all states, SelfAttention beside its input, one layer that is
+/// used twice, a part of an axis, and axes in another order; a GRU or a Flatten in front of the
+/// end.
 class RandomSequence {
  public:
   explicit RandomSequence(std::uint32_t seed) : random_(seed), model_("sequence") {
@@ -47,8 +48,7 @@ class RandomSequence {
       case 1:
         return model_.add(PReLU(), x);
       case 2:
-        features_ = random_.integer(1, 9);
-        return model_.add(GRU(features_, {.return_sequences = true}), x);
+        return recurrent(x);
       case 3:
         return model_.add(
             Add(), {x, model_.add(SelfAttention(random_.integer(1, 3), random_.integer(1, 5)), x)});
@@ -66,6 +66,18 @@ class RandomSequence {
         const Value once = model_.add(Dense(features_), x);
         return model_.add(Add(), {once, model_.reuse(once, {once})});
       }
+    }
+  }
+
+  Value recurrent(const Value& x) {
+    features_ = random_.integer(1, 9);
+    switch (random_.integer(0, 2)) {
+      case 0:
+        return model_.add(GRU(features_, {.return_sequences = true}), x);
+      case 1:
+        return model_.add(LSTM(features_, {.return_sequences = true}), x);
+      default:
+        return model_.add(SimpleRNN(features_, {.return_sequences = true}), x);
     }
   }
 

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+struct RecurrentOptions {
+  /// Whether the result holds the state behind every step, [steps, units], or behind the last.
+  bool return_sequences = false;
+  std::string name{};
+};
+
+/// What GRU, LSTM and SimpleRNN have in common: they go through sequences [steps, features] and
+/// carry a state of `units` values from step to step. Behind step t each gate g reads x_t Wg + bg
+/// and h Ug, h the state in front of the step, at first 0.
+///
+/// Parameters: "kernel" [features, gates * units], glorot_uniform, "recurrent_kernel" [units, gates
+/// * units], orthogonal, and "bias" [gates * units], the gates side by side, as Keras has them.
+/// Quantized, a gate has a kernel of its own, and a value has one scale at all steps. The first
+/// states are further inputs, each [units] or [1, units], where the layer reads more than one.
+class Recurrent : public Layer {
+ public:
+  /// How many states go from step to step; the first is the layer's result.
+  std::size_t state_count() const { return cell_.states; }
+
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
+  std::vector<NamedTensor> parameters() const override;
+  void describe(Description& description) const override;
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
+
+ protected:
+  /// What a layer computes with.
+  struct Cell {
+    /// In the order of their columns in the kernels.
+    std::vector<std::string_view> gates;
+    std::size_t states = 1;
+    /// Whether h Ug has a bias too: "bias" is [2, gates * units] then, with these in row 1.
+    bool has_recurrent_bias = false;
+    /// The gate whose bias starts at 1, not at 0.
+    std::string_view starts_open{};
+  };
+
+  /// Throws InvalidArgument for less than 1 unit, or more than tensors hold.
+  Recurrent(std::string_view type, Index units, RecurrentOptions options, Cell cell);
+  Recurrent(const Recurrent& other);
+
+  /// The states behind a step, from x_t Wg + bg of each gate and the states in front of it.
+  virtual std::vector<GraphValue> step(Graph& graph, std::span<const GraphValue> x,
+                                       std::span<const GraphValue> states) const = 0;
+  /// h Ug of every gate.
+  std::vector<GraphValue> recurrent_products(Graph& graph, GraphValue h) const;
+
+  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
+
+  template <class L>
+  static std::unique_ptr<Layer> make_recurrent(const Description& description) {
+    return std::make_unique<L>(units_of(description), options_of(description));
+  }
+
+ private:
+  static Index units_of(const Description& description);
+  static RecurrentOptions options_of(const Description& description);
+  void require_shapes(std::span<const Shape> inputs) const;
+  Index columns() const { return static_cast<Index>(cell_.gates.size()) * units_; }
+  /// The columns of gate `i`, with row `row` of the biases.
+  LayerWeights gate(const Tensor& kernel, Index row, std::size_t i) const;
+
+  Index units_;
+  RecurrentOptions options_;
+  Cell cell_;
+  Tensor kernel_;
+  Tensor recurrent_kernel_;
+  Tensor bias_;
+};
+
+}  // namespace octet
