@@ -21,6 +21,7 @@
 #include <octet/layers/lstm.h>
 #include <octet/layers/multiply.h>
 #include <octet/layers/permute.h>
+#include <octet/layers/pool1d.h>
 #include <octet/layers/pool2d.h>
 #include <octet/layers/prelu.h>
 #include <octet/layers/quantize/quantize_layer.h>
@@ -43,11 +44,12 @@ struct LayerTypes {};
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
 using OwnLayers =
-    LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, ChannelIdentity, Concatenate, Conv1D,
-               Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
-               GlobalAveragePool2D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU, LSTM,
-               MaxPool2D, Multiply, Permute, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
-               Reshape, ReusedLayer, SelfAttention, SimpleRNN, Slice, Softmax, SplitPart,
-               TransposedConv2D, UpSampling2D, ZeroPadding2D>;
+    LayerTypes<ActivationLayer, Add, AveragePool1D, AveragePool2D, BatchNorm, ChannelIdentity,
+               Concatenate, Conv1D, Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten,
+               FoldedBatchNorm, GlobalAveragePool1D, GlobalAveragePool2D, GlobalMaxPool1D,
+               GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU, LSTM, MaxPool1D, MaxPool2D,
+               Multiply, Permute, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape,
+               ReusedLayer, SelfAttention, SimpleRNN, Slice, Softmax, SplitPart, TransposedConv2D,
+               UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -70,5 +70,25 @@ TEST(Initializer, TheSeedDecides) {
   EXPECT_NE(draw(1), draw(2));
 }
 
+TEST(Initializer, OrthogonalHasOrthogonalRowsOrColumnsOfLength1) {
+  for (const Shape& shape : {Shape{3, 7}, Shape{7, 3}, Shape{2, 2, 5}, Shape{4, 4}, Shape{1, 1}}) {
+    const Tensor values = initialize(Initializer::orthogonal, shape, 1, 1, Random(3));
+    const Index columns = shape.dim(-1);
+    const Index rows = values.size() / columns;
+    const bool wide = rows <= columns;
+    const auto at = [&](Index vector, Index i) {
+      return double{values.span()[static_cast<std::size_t>(wide ? vector * columns + i
+                                                                : i * columns + vector)]};
+    };
+    for (Index a = 0; a < std::min(rows, columns); ++a) {
+      for (Index b = 0; b <= a; ++b) {
+        double dot = 0.0;
+        for (Index i = 0; i < std::max(rows, columns); ++i) dot += at(a, i) * at(b, i);
+        EXPECT_NEAR(dot, a == b ? 1.0 : 0.0, 1e-6) << shape.to_string();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace octet::test::initializer_test

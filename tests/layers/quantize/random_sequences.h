@@ -41,7 +41,7 @@ class RandomSequence {
 
  private:
   Value step(const Value& x) {
-    switch (random_.integer(0, 6)) {
+    switch (random_.integer(0, 7)) {
       case 0:
         features_ = random_.integer(1, 9);
         return model_.add(Dense(features_, Activation::relu), x);
@@ -58,6 +58,20 @@ class RandomSequence {
         const Index begin = random_.integer(0, static_cast<int>(extent) - 1);
         extent = random_.integer(1, static_cast<int>(extent - begin));
         return model_.add(Slice({.axis = axis, .begin = begin, .size = extent}), x);
+      }
+      case 6: {
+        const Index size = random_.integer(1, static_cast<int>(steps_));
+        const Pool1DOptions options{
+            .size = size,
+            .stride = random_.integer(0, 3),
+            .padding = random_.integer(0, 1) == 0 ? Padding::valid : Padding::same};
+        const bool largest = random_.integer(0, 1) == 1;
+        const Value y =
+            largest ? model_.add(MaxPool1D(options), x) : model_.add(AveragePool1D(options), x);
+        const Index stride = options.stride == 0 ? size : options.stride;
+        steps_ = options.padding == Padding::same ? (steps_ + stride - 1) / stride
+                                                  : (steps_ - size) / stride + 1;
+        return y;
       }
       case 5:
         std::swap(steps_, features_);
