@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,15 @@ inline Arguments operator+(Arguments a, const Arguments& b) {
   return a;
 }
 
+/// The words of a command line, of which some may stand in single quotes.
+inline Arguments words_of(const std::string& line) {
+  Arguments words;
+  std::istringstream stream(line);
+  std::string word;
+  while (stream >> std::quoted(word, '\'')) words.push_back(word);
+  return words;
+}
+
 /// Runs mnist_qat on its own: without the caller's data, on threads that do not spin.
 inline std::map<std::string, std::string> plain_environment() {
   return {{"OCTET_MNIST_DIR", ""}, {"OMP_WAIT_POLICY", "passive"}};
@@ -28,6 +39,16 @@ inline ProcessResult mnist_qat(const Arguments& arguments) {
 }
 
 inline std::ptrdiff_t lines_in(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+/// Fails unless a program ended well.
+inline void expect_success(const ProcessResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+/// The JSON that a program printed; fails unless it ended well.
+inline nlohmann::json printed_json(const ProcessResult& result) {
+  expect_success(result);
+  return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+}
 
 /// Fails unless a program ended with that exit code and one line on stderr that holds `part`.
 inline void expect_one_error(const ProcessResult& result, int exit_code, std::string_view part) {

@@ -1,9 +1,8 @@
 // mnist_qat that searches the bits of every layer.
 
-#include <octet/application/options.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/runtime/integer_model.h>
-#include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/cli/parsed_options.h>
 #include <octet_test_paths.h>
 
 #include <fmt/core.h>
@@ -117,10 +116,9 @@ TEST_F(MnistQatFlash, ABudgetThatNothingFitsIsRefusedBeforeTraining) {
 
 TEST_F(MnistQatFlash, ConvolutionalNetworksToo) {
   write_set(path("images"), 200, 60, 16, 16);
-  const ProcessResult result =
+  expect_success(
       mnist_qat({"--data", path("images"), "--out", path("out"), "--network", "lenet5", "--batch",
-                 "16", "--epochs", "2", "--qat-epochs", "1", "--flash", "16000"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+                 "16", "--epochs", "2", "--qat-epochs", "1", "--flash", "16000"}));
   const auto m = metrics("out");
   EXPECT_EQ(m.at("bits").size(), 5U);
   EXPECT_LE(m.at("shipped_bytes"), 16000);
@@ -140,15 +138,6 @@ TEST_F(MnistQatFlash, OptionsThatContradictItAreNamed) {
   refused({"--flash", "1", "--max-drop", "1"}, "--flash excludes --max-drop");
   refused({"--flash", "9999", "--weight-bits", "4"}, "--flash: chooses the bits of every layer");
   refused({"--max-drop", "1", "--epochs", "0"}, "--max-drop: needs a network that is trained");
-}
-
-application::Options options_of(const Arguments& arguments) {
-  Arguments words = Arguments{"mnist_qat"} + arguments;
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  return *application::parse_options("mnist_qat", "Trains.", static_cast<int>(words.size()),
-                                     pointers.data())
-              .options;
 }
 
 TEST(MnistQatFlashOptions, BringScalesAndARateAlong) {

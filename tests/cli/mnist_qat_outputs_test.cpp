@@ -80,8 +80,7 @@ TEST_F(MnistQatOutputs, AreBroughtBackWhereTheRunBeforeGoesOn) {
   Arguments diverges = small_run("out");
   *(std::ranges::find(diverges, "--lr") + 1) = "1e30";
   EXPECT_EQ(mnist_qat(diverges).exit_code, 1);
-  const ProcessResult again = mnist_qat(run + Arguments{"--resume"});
-  ASSERT_EQ(again.exit_code, 0) << again.err;
+  expect_success(mnist_qat(run + Arguments{"--resume"}));
   EXPECT_EQ(read_file(path("out/mnist_float.tflite")), in_float);
   EXPECT_FALSE(fs::exists(path("out/previous_run")));
 }
@@ -89,10 +88,9 @@ TEST_F(MnistQatOutputs, AreBroughtBackWhereTheRunBeforeGoesOn) {
 TEST_F(MnistQatOutputs, OfAnotherProgramAreSetAside) {
   const FolderContents before = run_with_everything();
   fs::copy(path("out/mnist_float.tflite"), path("float.tflite"));
-  const ProcessResult next = run_process({OCTET_TOOL, "quantize", path("float.tflite"), "--data",
-                                          path("set"), "--out", path("out"), "--json"},
-                                         plain_environment());
-  ASSERT_EQ(next.exit_code, 0) << next.err;
+  expect_success(run_process({OCTET_TOOL, "quantize", path("float.tflite"), "--data", path("set"),
+                              "--out", path("out"), "--json"},
+                             plain_environment()));
   EXPECT_EQ(names_in("out"),
             (std::set<std::string>{"history.csv", "metrics.json", "mine.html", "model_float.tflite",
                                    "model_int8.c", "model_int8.h", "model_int8.onnx",

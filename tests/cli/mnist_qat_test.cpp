@@ -185,8 +185,7 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
                   "lsq"}}) {
     SCOPED_TRACE(options.front() + " " + options.back());
     const std::string out = "out" + std::to_string(number++);
-    const ProcessResult result = mnist_qat(small_run(out) + options);
-    ASSERT_EQ(result.exit_code, 0) << result.err;
+    expect_success(mnist_qat(small_run(out) + options));
     const auto m = metrics(out);
     expect_metrics(m, 2, 1);
     EXPECT_EQ(m.at("per_channel"), options.front() == "--per-channel");
@@ -219,8 +218,7 @@ TEST_F(MnistQat, AConvolutionalNetworkShipsWhatItTrained) {
                                "--epochs", "2", "--qat-epochs", "1"} +
                      more);
   };
-  const ProcessResult result = run({"--network", "lenet5", "--target", "tflm"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_success(run({"--network", "lenet5", "--target", "tflm"}));
   const auto m = metrics("out");
   expect_metrics(m, 2, 1);
   EXPECT_EQ(m.at("network"), "lenet5");
@@ -273,9 +271,8 @@ TEST_F(MnistQat, OddSetsRunToo) {
 TEST_F(MnistQat, RealMnist) {
   const char* folder = std::getenv("OCTET_MNIST_DIR");
   if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "OCTET_MNIST_DIR is not set";
-  const ProcessResult result =
-      mnist_qat({"--data", folder, "--out", path("out"), "--epochs", "1", "--qat-epochs", "1"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_success(
+      mnist_qat({"--data", folder, "--out", path("out"), "--epochs", "1", "--qat-epochs", "1"}));
   const auto m = metrics("out");
   expect_metrics(m, 1, 1);
   EXPECT_GT(m.at("integer_accuracy"), 0.95);

@@ -1,26 +1,10 @@
 // What mnist_qat makes of its command line.
 
 #include <fmt/format.h>
-#include <octet/application/options.h>
-#include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/cli/parsed_options.h>
 
 namespace octet::test::mnist_qat_usage_test {
 namespace {
-
-/// mnist_qat's own reading of a command line, in this process: a program for each would take long.
-/// Where it runs on, the exit code is -1.
-ProcessResult parse(Arguments arguments) {
-  arguments.insert(arguments.begin(), "mnist_qat");
-  std::vector<char*> words;
-  for (std::string& word : arguments) words.push_back(word.data());
-  const auto parsed = application::parse_options("mnist_qat", "Trains.",
-                                                 static_cast<int>(words.size()), words.data());
-  ProcessResult result;
-  result.exit_code = parsed.options ? -1 : parsed.exit_code;
-  if (result.exit_code == 0) result.out = parsed.text;
-  if (result.exit_code > 0) result.err = "mnist_qat: " + parsed.text + "\n";
-  return result;
-}
 
 TEST(MnistQatUsage, HelpAndVersion) {
   const ProcessResult version = mnist_qat({"--version"});
@@ -31,109 +15,45 @@ TEST(MnistQatUsage, HelpAndVersion) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   EXPECT_EQ(parse({"--help"}).exit_code, 0);
-  for (const char* option : {"--data",
-                             "--out",
-                             "--epochs",
-                             "--qat-epochs",
-                             "--batch",
-                             "--lr",
-                             "--qat-lr",
-                             "--qat-schedule",
-                             "--hidden",
-                             "--seed",
-                             "--threads",
-                             "--per-channel",
-                             "--tfmot-ranges",
-                             "--rounding",
-                             "--checkpoint-dir",
-                             "--resume",
-                             "--log-level",
-                             "--no-progress",
-                             "--json",
-                             "--simulation",
-                             "--profile",
-                             "--help",
-                             "--version",
-                             "256,128",
-                             "--network",
-                             "lenet5",
-                             "--target",
-                             "cmsis-nn",
-                             "--packed",
-                             "--scales",
-                             "--weight-bits",
-                             "--activation-bits",
-                             "--flash",
-                             "--max-drop",
-                             "--batch-statistics",
-                             "--count-oscillations",
-                             "--freeze-oscillations"}) {
-    expect_mentions(help.out, option);
-  }
+  const std::string options =
+      "--data --out --epochs --qat-epochs --batch --lr --qat-lr --qat-schedule --hidden --seed "
+      "--threads --per-channel --tfmot-ranges --rounding --checkpoint-dir --resume --log-level "
+      "--no-progress --json --simulation --profile --help --version 256,128 --network lenet5 "
+      "--target cmsis-nn --packed --scales --weight-bits --activation-bits --flash --max-drop "
+      "--batch-statistics --count-oscillations --freeze-oscillations";
+  for (const std::string& option : words_of(options)) expect_mentions(help.out, option);
 }
 
 TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
-  const std::vector<Arguments> wrong = {{"--frob"},
-                                        {"stray"},
-                                        {"--data"},
-                                        {"--data", ""},
-                                        {"--out"},
-                                        {"--out", ""},
-                                        {"--checkpoint-dir", ""},
-                                        {"--epochs", "-1"},
-                                        {"--epochs", "1.5"},
-                                        {"--epochs", "many"},
-                                        {"--epochs", "99999999999"},
-                                        {"--epochs", "1", "--epochs", "2"},
-                                        {"--qat-epochs", "-1"},
-                                        {"--qat-epochs", "x"},
-                                        {"--batch", "0"},
-                                        {"--batch", "-3"},
-                                        {"--batch", "1e99"},
-                                        {"--lr", "0"},
-                                        {"--lr", "-1"},
-                                        {"--lr", "nan"},
-                                        {"--lr", "inf"},
-                                        {"--lr", "1e-60"},
-                                        {"--lr", "1e60"},
-                                        {"--lr", "0.1x"},
-                                        {"--qat-lr", "0"},
-                                        {"--qat-lr", "x"},
-                                        {"--hidden", ""},
-                                        {"--hidden", "0"},
-                                        {"--hidden", "-5"},
-                                        {"--hidden", "12,,7"},
-                                        {"--hidden", "12,"},
-                                        {"--hidden", ",12"},
-                                        {"--hidden", "12,a"},
-                                        {"--hidden", "12 7"},
-                                        {"--hidden", "99999999999"},
-                                        {"--seed", "-1"},
-                                        {"--seed", "1.5"},
-                                        {"--seed", ""},
-                                        {"--seed", "18446744073709551616"},
-                                        {"--threads", "0"},
-                                        {"--threads", "-2"},
-                                        {"--threads", "x"},
-                                        {"--rounding", "up"},
-                                        {"--rounding", ""},
-                                        {"--target", "tflite"},
-                                        {"--network", "lenet"},
-                                        {"--network", ""},
-                                        {"--log-level", "loud"},
-                                        {"--weight-bits", "1"},
-                                        {"--weight-bits", "9"},
-                                        {"--activation-bits", "1"},
-                                        {"--activation-bits", "9"},
-                                        {"--activation-bits", "17"},
-                                        {"--scales", "pact"},
-                                        {"--packed"},
-                                        {"--dropout", "1"},
-                                        {"--shift", "-1"},
-                                        {"--network", "lenet5", "--batch-norm"},
-                                        {"--json=3"},
-                                        {"--resume=maybe"},
-                                        {"--per-channel=0"}};
+  const std::vector<std::pair<std::string, std::string>> wrong_values = {
+      {"--data", "''"},
+      {"--out", "''"},
+      {"--checkpoint-dir", "''"},
+      {"--epochs", "-1 1.5 many 99999999999"},
+      {"--qat-epochs", "-1 x"},
+      {"--batch", "0 -3 1e99"},
+      {"--lr", "0 -1 nan inf 1e-60 1e60 0.1x"},
+      {"--qat-lr", "0 x"},
+      {"--hidden", "'' 0 -5 12,,7 12, ,12 12,a '12 7' 99999999999"},
+      {"--seed", "-1 1.5 '' 18446744073709551616"},
+      {"--threads", "0 -2 x"},
+      {"--rounding", "up ''"},
+      {"--target", "tflite"},
+      {"--network", "lenet ''"},
+      {"--log-level", "loud"},
+      {"--weight-bits", "1 9"},
+      {"--activation-bits", "1 9 17"},
+      {"--scales", "pact"},
+      {"--dropout", "1"},
+      {"--shift", "-1"}};
+  std::vector<Arguments> wrong = {{"--frob"},         {"stray"},          {"--data"},
+                                  {"--out"},          {"--packed"},       {"--json=3"},
+                                  {"--resume=maybe"}, {"--per-channel=0"}};
+  wrong.push_back({"--epochs", "1", "--epochs", "2"});
+  wrong.push_back({"--network", "lenet5", "--batch-norm"});
+  for (const auto& [option, values] : wrong_values) {
+    for (const std::string& value : words_of(values)) wrong.push_back({option, value});
+  }
   for (const Arguments& arguments : wrong) {
     SCOPED_TRACE(arguments.front() + " " + arguments.back());
     const ProcessResult result = parse(arguments);
@@ -150,15 +70,6 @@ TEST(MnistQatUsage, WhatIsWrongEndsTheProgram) {
   expect_failure(result, 2, "--epochs");
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err, parse({"--epochs", "many"}).err);
-}
-
-application::Options options_of(const Arguments& arguments) {
-  Arguments words = Arguments{"mnist_qat"} + arguments;
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  return *application::parse_options("mnist_qat", "Trains.", static_cast<int>(words.size()),
-                                     pointers.data())
-              .options;
 }
 
 TEST(MnistQatUsage, ANetworkChoosesTheRate) {
@@ -248,58 +159,15 @@ TEST(MnistQatUsage, OptionsThatContradictEachOtherAreNamed) {
 }
 
 TEST(MnistQatUsage, EveryOptionIsTaken) {
-  const Arguments all = {"--data",
-                         "set",
-                         "--out",
-                         "run",
-                         "--epochs",
-                         "0",
-                         "--batch",
-                         "1048576",
-                         "--lr",
-                         "0.5",
-                         "--qat-lr",
-                         "1e-30",
-                         "--qat-epochs",
-                         "100000",
-                         "--qat-schedule",
-                         "constant",
-                         "--hidden",
-                         "1,65536",
-                         "--seed",
-                         "18446744073709551615",
-                         "--threads",
-                         "1024",
-                         "--shards",
-                         "1048576",
-                         "--rounding",
-                         "single",
-                         "--simulation",
-                         "fake_quant",
-                         "--resume",
-                         "--log-level",
-                         "off",
-                         "--checkpoint-dir",
-                         "c",
-                         "--profile",
-                         "--json",
-                         "--network",
-                         "mlp",
-                         "--schedule",
-                         "constant",
-                         "--control",
-                         "--weight-bits",
-                         "2",
-                         "--activation-bits",
-                         "7",
-                         "--scales",
-                         "lsq"};
-  EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges", "--full-grid",
-                                  "--batch-norm", "--dropout", "0.1", "--input-dropout", "0.2",
-                                  "--shift", "1", "--batch-statistics", "--count-oscillations",
-                                  "--freeze-oscillations", "0.05"})
-                .exit_code,
-            -1);
+  const std::string all =
+      "--data set --out run --epochs 0 --batch 1048576 --lr 0.5 --qat-lr 1e-30 --qat-epochs "
+      "100000 --qat-schedule constant --hidden 1,65536 --seed 18446744073709551615 --threads "
+      "1024 --shards 1048576 --rounding single --simulation fake_quant --resume --log-level off "
+      "--checkpoint-dir c --profile --json --network mlp --schedule constant --control "
+      "--weight-bits 2 --activation-bits 7 --scales lsq --no-progress --per-channel "
+      "--tfmot-ranges --full-grid --batch-norm --dropout 0.1 --input-dropout 0.2 --shift 1 "
+      "--batch-statistics --count-oscillations --freeze-oscillations 0.05";
+  EXPECT_EQ(parse(words_of(all)).exit_code, -1);
   EXPECT_EQ(parse({}).exit_code, -1);
 }
 

@@ -197,30 +197,11 @@ TEST_F(OctetQuantizeArrays, OneOutputHasTheNumbersOfAClassifier) {
 }
 
 TEST_F(OctetQuantizeArrays, TrainLearnsInFloatFirstAndComparesWithAControl) {
-  const ProcessResult result = octet({"train",
-                                      path("float.octet"),
-                                      "--data",
-                                      path("train.npz"),
-                                      "--test-data",
-                                      path("test.npz"),
-                                      "--out",
-                                      path("out"),
-                                      "--batch",
-                                      "32",
-                                      "--epochs",
-                                      "3",
-                                      "--qat-epochs",
-                                      "1",
-                                      "--lr",
-                                      "0.01",
-                                      "--control",
-                                      "--loss",
-                                      "size=mean_absolute_error",
-                                      "--loss-weight",
-                                      "size=0.5",
-                                      "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json found = json::parse(result.out);
+  const json found =
+      printed_json(octet(Arguments{"train", path("float.octet"), "--data", path("train.npz"),
+                                   "--test-data", path("test.npz"), "--out", path("out")} +
+                         words_of("--batch 32 --epochs 3 --qat-epochs 1 --lr 0.01 --control --loss "
+                                  "size=mean_absolute_error --loss-weight size=0.5 --json")));
   const json& kind = found.at("outputs")[0];
   const json& size = found.at("outputs")[1];
   const auto untrained = evaluate_outputs(two_by_two(), test_);
@@ -244,8 +225,7 @@ TEST_F(OctetQuantizeArrays, GoesOnWhereItStoppedWithTheSameBytes) {
   const Arguments run = {"--lr", "0.01", "--qat-schedule", "constant", "--loss-weight", "size=2"};
   ASSERT_EQ(quantize("whole", run + Arguments{"--epochs", "3", "--threads", "1"}).exit_code, 0);
   ASSERT_EQ(quantize("out", run + Arguments{"--epochs", "1", "--threads", "2"}).exit_code, 0);
-  const ProcessResult on = quantize("out", run + Arguments{"--epochs", "3", "--resume"});
-  ASSERT_EQ(on.exit_code, 0) << on.err;
+  expect_success(quantize("out", run + Arguments{"--epochs", "3", "--resume"}));
   EXPECT_EQ(text_of(path("out/model_int8.tflite")), text_of(path("whole/model_int8.tflite")));
   const auto scores = [&](const std::string& out) {
     return json::parse(text_of(path(out + "/metrics.json")));
@@ -299,10 +279,8 @@ TEST_F(OctetQuantizeArrays, TheBitsOfLayersGoByTheSumOfLosses) {
   expect_mentions(octet(search + Arguments{"--max-drop", "1"}).err,
                   "expected class labels of one output, found targets for 2 in 'train'");
 
-  const ProcessResult result =
-      quantize("out", losses + Arguments{"--flash", "300", "--epochs", "1", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json metrics = json::parse(result.out);
+  const json metrics = printed_json(
+      quantize("out", losses + Arguments{"--flash", "300", "--epochs", "1", "--json"}));
   EXPECT_EQ(metrics.at("bits"), chosen.at("bits"));
   EXPECT_LE(metrics.at("shipped_bytes"), 300);
   EXPECT_EQ(metrics.at("differing_predictions"), 0);

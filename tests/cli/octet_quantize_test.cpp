@@ -4,10 +4,8 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/layers.h>
-#include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/cli/float_digits.h>
 #include <octet/tests/runtime/models.h>
-#include <octet/tests/train/training.h>
-#include <octet/train/data/idx.h>
 #include <octet/train/load_model.h>
 #include <octet_test_paths.h>
 
@@ -19,41 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-class OctetQuantize : public ::testing::Test {
+class OctetQuantize : public FloatDigits {
  protected:
-  OctetQuantize() {
-    write_set(path("set"), 400, 50);
-    data_ = load_idx(path("set"));
-    model_ = Sequential("digits", Input({63}), Dense(14, Activation::relu),
-                        Dense(4, Activation::softmax));
-    model_.build(1);
-    Trainer(model_, Adam(0.01F), {.batch_size = 32}).fit(data_.train, 2);
-    model_.save(path("float.octet"));
-  }
-
-  std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
   ProcessResult quantize(const std::string& out, const Arguments& more) const {
-    return run_process(Arguments{OCTET_TOOL, "quantize", path("float.octet"), "--data", path("set"),
-                                 "--out", path(out)} +
-                           more,
-                       plain_environment());
+    return octet_on_digits("quantize", Arguments{"--out", path(out)} + more);
   }
   double accuracy_of_file(const std::string& out) const {
     return evaluate(read_tflite(path(out + "/model_int8.tflite")), data_.test).accuracy;
   }
-
-  DataSplit data_;
-  Sequential model_;
-
- private:
-  ScratchDirectory scratch_;
 };
 
 TEST_F(OctetQuantize, CalibratesAndWritesEveryFormat) {
-  const ProcessResult result =
-      quantize("out", {"--calibrate", "100", "--json", "--report", path("page.html")});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json found = json::parse(result.out);
+  const json found = printed_json(
+      quantize("out", {"--calibrate", "100", "--json", "--report", path("page.html")}));
   EXPECT_EQ(found.at("float_accuracy"), evaluate(model_, data_.test).accuracy);
   EXPECT_EQ(found.at("integer_accuracy"), accuracy_of_file("out"));
   EXPECT_EQ(found.at("calibrated_integer_accuracy"), found.at("integer_accuracy"));
@@ -72,11 +48,9 @@ TEST_F(OctetQuantize, CalibratesAndWritesEveryFormat) {
 }
 
 TEST_F(OctetQuantize, FindsRangesAndScalesAsToldTo) {
-  const ProcessResult result =
+  const json found = printed_json(
       quantize("out", {"--calibration", "percentile", "--percentile", "99.5", "--input-calibration",
-                       "mse", "--weight-calibration", "mse", "--epochs", "1", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json found = json::parse(result.out);
+                       "mse", "--weight-calibration", "mse", "--epochs", "1", "--json"}));
   EXPECT_EQ(found.at("calibration"), "percentile");
   EXPECT_EQ(found.at("input_calibration"), "mse");
   EXPECT_EQ(found.at("weight_calibration"), "mse");
@@ -142,9 +116,7 @@ TEST_F(OctetQuantize, ScalesPixelsAsTheFloatModelKnowsThem) {
   const Dataset scaled =
       Dataset::from_floats("scaled", data_.test.example_shape(), std::move(values),
                            {labels.begin(), labels.end()}, data_.test.classes());
-  const ProcessResult result = quantize("out", {"--mean", "0.25", "--std", "2", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json found = json::parse(result.out);
+  const json found = printed_json(quantize("out", {"--mean", "0.25", "--std", "2", "--json"}));
   EXPECT_EQ(found.at("float_accuracy"), evaluate(model_, scaled).accuracy);
   const IntegerModel file = read_tflite(path("out/model_int8.tflite"));
   EXPECT_EQ(found.at("integer_accuracy"), evaluate(file, scaled).accuracy);
@@ -164,10 +136,8 @@ TEST_F(OctetQuantize, CalibratesOnWholeBatchesAndOneMore) {
 
 TEST_F(OctetQuantize, ActivationsOf16BitsShipAsInt16) {
   for (const char* epochs : {"0", "1"}) {
-    const ProcessResult result =
-        quantize(epochs, {"--activation-bits", "16", "--epochs", epochs, "--json"});
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    const json found = json::parse(result.out);
+    const json found =
+        printed_json(quantize(epochs, {"--activation-bits", "16", "--epochs", epochs, "--json"}));
     EXPECT_EQ(found.at("activation_bits"), 16);
     EXPECT_EQ(found.at("rounding"), "q15");
     EXPECT_EQ(found.at("differing_predictions"), 0);
@@ -191,9 +161,7 @@ TEST_F(OctetQuantize, ATargetChoosesItsRounding) {
        {std::pair{"litert", "fp32"}, std::pair{"onnxruntime", "fp32"}, std::pair{"tflm", "double"},
         std::pair{"cmsis-nn", "double"}}) {
     SCOPED_TRACE(target);
-    const ProcessResult result = quantize(target, {"--target", target, "--json"});
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    const json found = json::parse(result.out);
+    const json found = printed_json(quantize(target, {"--target", target, "--json"}));
     EXPECT_EQ(found.at("rounding"), rounding);
     EXPECT_EQ(found.at("integer_accuracy"), accuracy_of_file(target));
     ASSERT_EQ(quantize(rounding, {"--rounding", rounding}).exit_code, 0);
@@ -285,10 +253,8 @@ TEST_F(OctetQuantize, TrainsOneOutputForTwoClasses) {
     Trainer(model, Adam(0.01F), {.loss = binary_cross_entropy(), .batch_size = 32})
         .fit(data.train, 2);
     model.save(path("float.octet"));
-    const ProcessResult result = quantize(
-        out, {"--epochs", "1", "--batch", "32", "--json", "--report", path(out + ".html")});
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    const json found = json::parse(result.out);
+    const json found = printed_json(quantize(
+        out, {"--epochs", "1", "--batch", "32", "--json", "--report", path(out + ".html")}));
     EXPECT_EQ(found.at("float_accuracy"), evaluate(model, data.test).accuracy);
     EXPECT_GT(found.at("float_accuracy"), 0.9);
     EXPECT_GT(found.at("integer_accuracy"), 0.9);

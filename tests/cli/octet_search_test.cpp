@@ -2,9 +2,7 @@
 
 #include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
-#include <octet/tests/cli/mnist_qat.h>
-#include <octet/tests/train/training.h>
-#include <octet/train/data/idx.h>
+#include <octet/tests/cli/float_digits.h>
 #include <octet_test_paths.h>
 
 #include <fmt/core.h>
@@ -14,39 +12,16 @@ namespace {
 
 using nlohmann::json;
 
-class OctetSearch : public ::testing::Test {
+class OctetSearch : public FloatDigits {
  protected:
-  OctetSearch() {
-    write_set(path("set"), 400, 50);
-    data_ = load_idx(path("set"));
-    model_ = Sequential("digits", Input({63}), Dense(14, Activation::relu),
-                        Dense(4, Activation::softmax));
-    model_.build(1);
-    Trainer(model_, Adam(0.01F), {.batch_size = 32}).fit(data_.train, 2);
-    model_.save(path("float.octet"));
-  }
-
-  std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
-  ProcessResult search(const Arguments& more) const {
-    return run_process(
-        Arguments{OCTET_TOOL, "search", path("float.octet"), "--data", path("set")} + more,
-        plain_environment());
-  }
-
-  DataSplit data_;
-  Sequential model_;
-
- private:
-  ScratchDirectory scratch_;
+  ProcessResult search(const Arguments& more) const { return octet_on_digits("search", more); }
 };
 
 TEST_F(OctetSearch, FindsWhatTheLibraryFinds) {
   const BitSearch expected = search_bits(model_, data_.train, 700, {.samples = 300});
-  const ProcessResult result =
-      search({"--flash", "700", "--samples", "300", "--json", "--csv", path("bits.csv"), "--svg",
-              path("bits.svg"), "--threads", "2"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json found = json::parse(result.out);
+  const json found =
+      printed_json(search({"--flash", "700", "--samples", "300", "--json", "--csv",
+                           path("bits.csv"), "--svg", path("bits.svg"), "--threads", "2"}));
   const json& chosen = found.at("chosen");
   EXPECT_EQ(chosen.at("bits"),
             json({{"dense", expected.chosen.bits[0]}, {"dense_1", expected.chosen.bits[1]}}));

@@ -23,8 +23,7 @@ class OctetTrain : public MnistQat {
 };
 
 TEST_F(OctetTrain, MakesTheModelOfMnistQatAndWritesEveryFormat) {
-  const ProcessResult result = train("out", {"--report", path("page.html")});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_success(train("out", {"--report", path("page.html")}));
   ASSERT_EQ(mnist_qat(small_run("example")).exit_code, 0);
   // The files differ in the model's name alone.
   EXPECT_EQ(read_file(path("out/model_int8.tflite")).size(), model("example").size());

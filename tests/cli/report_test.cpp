@@ -33,8 +33,7 @@ TEST_F(ReportPage, OfEqualRunsAreEqual) {
 
 TEST_F(ReportPage, OfWhatARunLeftIsThatOfTheRun) {
   ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--report", path("page.html")}).exit_code, 0);
-  const ProcessResult result = octet_report("out", "later.html");
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_success(octet_report("out", "later.html"));
   std::string later = page("later.html");
   // Their titles alone differ.
   for (std::size_t at = later.find("out on set"); at != std::string::npos;

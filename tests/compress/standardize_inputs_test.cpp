@@ -40,14 +40,14 @@ void expect_same(const Tensor& a, const Tensor& b) {
 
 struct Case {
   const char* name;
-  std::function<Sequential()> make;
+  Sequential model;
   bool shifts;
 };
 
 class StandardizeInputs : public ::testing::TestWithParam<Case> {};
 
 TEST_P(StandardizeInputs, MovesUnitsIntoTheFirstLayer) {
-  Sequential model = GetParam().make();
+  Sequential model = GetParam().model;
   model.build(3);
   const std::span<const Index> read = model.layers()[1]->input_shape().dims();
   std::vector<Index> shape = {200};
@@ -77,38 +77,22 @@ TEST_P(StandardizeInputs, MovesUnitsIntoTheFirstLayer) {
 INSTANTIATE_TEST_SUITE_P(
     Each, StandardizeInputs,
     ::testing::Values(
-        Case{"dense", [] { return Sequential("m", Input({4}), Dense(3, Activation::relu)); }, true},
+        Case{"dense", Sequential("m", Input({4}), Dense(3, Activation::relu)), true},
         Case{"dense_without_bias",
-             [] {
-               return Sequential("m", Input({4}),
-                                 Dense(3, Activation::relu, DenseOptions{.use_bias = false}));
-             },
+             Sequential("m", Input({4}),
+                        Dense(3, Activation::relu, DenseOptions{.use_bias = false})),
              false},
-        Case{"batch_norm",
-             [] { return Sequential("m", Input({4}), BatchNorm({.momentum = 0.5F}), Dense(3)); },
+        Case{"batch_norm", Sequential("m", Input({4}), BatchNorm({.momentum = 0.5F}), Dense(3)),
              true},
-        Case{"conv1d",
-             [] {
-               return Sequential("m", Input({9, 4}), Conv1D(5, 3), Flatten());
-             },
-             true},
+        Case{"conv1d", Sequential("m", Input({9, 4}), Conv1D(5, 3), Flatten()), true},
         Case{"conv1d_same",
-             [] {
-               return Sequential("m", Input({9, 4}),
-                                 Conv1D(5, 3, Activation::none, {.padding = Padding::same}));
-             },
+             Sequential("m", Input({9, 4}),
+                        Conv1D(5, 3, Activation::none, {.padding = Padding::same})),
              false},
         Case{"conv2d_groups",
-             [] {
-               return Sequential("m", Input({6, 5, 4}),
-                                 Conv2D(6, 3, Activation::relu, {.groups = 2}));
-             },
+             Sequential("m", Input({6, 5, 4}), Conv2D(6, 3, Activation::relu, {.groups = 2})),
              true},
-        Case{"depthwise",
-             [] {
-               return Sequential("m", Input({6, 5, 4}), DepthwiseConv2D({3, 3}));
-             },
-             true}),
+        Case{"depthwise", Sequential("m", Input({6, 5, 4}), DepthwiseConv2D({3, 3})), true}),
     [](const auto& which) { return std::string(which.param.name); });
 
 TEST(StandardizeInputs, RefusesByName) {

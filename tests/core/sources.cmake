@@ -20,6 +20,7 @@ set(OCTET_CORE_TESTS
   core/ops/batch_norm_test.cpp
   core/ops/broadcast_test.cpp
   core/ops/conv2d_test.cpp
+  core/ops/convolutions_test.cpp
   core/ops/depthwise_conv2d_test.cpp
   core/ops/elementwise_test.cpp
   core/ops/fake_quant_test.cpp
@@ -32,7 +33,6 @@ set(OCTET_CORE_TESTS
   core/ops/reduce_test.cpp
   core/ops/shape_ops_test.cpp
   core/ops/tensor_rows_test.cpp
-  core/ops/transposed_conv2d_test.cpp
   core/parallel_test.cpp
   core/printable_test.cpp
   core/profile_test.cpp

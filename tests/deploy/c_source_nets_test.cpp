@@ -2,6 +2,7 @@
 // images.
 
 #include <octet/layers/lower.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
@@ -12,9 +13,6 @@
 
 namespace octet::test::c_source_nets_test {
 namespace {
-
-constexpr Rounding kContracts[] = {Rounding::fp32, Rounding::single_rounding,
-                                   Rounding::double_rounding};
 
 using CSourceNets = CompiledC;
 class CSourceRandomNets : public CSourceNets, public ::testing::WithParamInterface<Rounding> {
@@ -72,10 +70,6 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterOnConvolutions) {
   const CDriver driver(std::move(cases));
   EXPECT_EQ(driver.output_bytes(), 60 * 100 * 3);
   expect_equal(driver);
-}
-
-std::string contract_name(const ::testing::TestParamInfo<Rounding>& contract) {
-  return std::string(to_string(contract.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, CSourceRandomNets, ::testing::ValuesIn(kContracts),

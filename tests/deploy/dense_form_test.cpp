@@ -7,6 +7,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/operators/conv_2d.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/models.h>
 
@@ -32,8 +33,7 @@ std::vector<std::byte> run(const IntegerModel& model, Rounding rounding, std::ui
 }
 
 void expect_same_bytes(const IntegerModel& a, const IntegerModel& b) {
-  for (const Rounding rounding :
-       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+  for (const Rounding rounding : kContracts) {
     EXPECT_EQ(run(a, rounding, 3), run(b, rounding, 3)) << to_string(rounding);
   }
 }

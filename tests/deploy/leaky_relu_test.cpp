@@ -14,16 +14,12 @@
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/naive_graph.h>
-#include <octet_test_paths.h>
 
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 namespace octet::test::leaky_relu_test {
 namespace {
 
-using nlohmann::json;
 using octet::test::random_tensor;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -55,30 +51,6 @@ std::vector<std::int8_t> interpreted_codes(const IntegerModel& model, Rounding r
 }
 
 // ---- Interpreter
-
-TEST(LeakyRelu, IsTheBytesOfRealRuntimes) {
-  const json root = json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_leaky_relu.json"));
-  int compared = 0;
-  for (const json& vector : root.at("vectors")) {
-    const json& x = vector.at("inputs")[0];
-    const json& y = vector.at("output");
-    const IntegerModel model = make_leaky_relu(
-        vector.at("attributes").at("alpha"), x.at("shape"), DType::int8,
-        quant(x.at("scale"), x.at("zero_point")), quant(y.at("scale"), y.at("zero_point")));
-    for (const json& expected : vector.at("expected")) {
-      for (const std::string runtime : expected.at("runtimes")) {
-        const bool xnnpack = runtime.starts_with("LiteRT.js") || runtime.starts_with("tfjs");
-        if (!xnnpack && !runtime.starts_with("TFLite Micro")) continue;
-        EXPECT_EQ(interpreted_codes(model, xnnpack ? Rounding::fp32 : Rounding::double_rounding,
-                                    x.at("data")),
-                  expected.at("data").get<std::vector<std::int8_t>>())
-            << vector.at("id") << " " << runtime;
-        ++compared;
-      }
-    }
-  }
-  EXPECT_EQ(compared, 3 * 9);
-}
 
 TEST(LeakyRelu, RoundsTwiceWhereXnnpackDoesNotTakeIt) {
   const QuantParams in = quant(0.03F, 5);

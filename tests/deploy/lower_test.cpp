@@ -6,6 +6,7 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/deploy/lowered.h>
 
 #include <algorithm>
@@ -110,8 +111,7 @@ TEST(Lower, LeavesOutABiasThatTheLayerLacks) {
 
 TEST(Lower, NamesTheRoundingContract) {
   const Sequential model = build_model(Input({3}), Dense(4));
-  for (const Rounding rounding :
-       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+  for (const Rounding rounding : kContracts) {
     EXPECT_EQ(lower(calibrated(model, {.rounding = rounding})).metadata.at("octet.rounding"),
               to_string(rounding));
   }

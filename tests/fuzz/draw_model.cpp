@@ -72,6 +72,14 @@ class ModelDrawer {
     return index;
   }
 
+  template <class Values>
+  void push_integers(Operator& op, std::vector<std::int32_t> shape, const Values& values) {
+    op.inputs.push_back(add_constant(DType::int32, std::move(shape)));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    store(values, made);
+  }
+
   /// Half of them in 4 or 2 bits, which not every operator takes.
   void draw_stored_bits(ModelTensor& weights) {
     constexpr std::array kBits = {8, 8, 4, 2};
@@ -140,10 +148,7 @@ class ModelDrawer {
   std::vector<std::int32_t> complete_resize(Operator& op) {
     std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
     const std::array size = {bytes_.between(1, 9), bytes_.between(1, 9)};
-    op.inputs.push_back(add_constant(DType::int32, {2}));
-    ModelTensor& made = model_.tensors.back();
-    made.quantization = {};
-    store(size, made);
+    push_integers(op, {2}, size);
     op.attributes = ResizeNearestNeighborAttributes{.align_corners = bytes_.flag(),
                                                     .half_pixel_centers = bytes_.flag()};
     for (std::size_t i = 0; i < 2 && shape.size() == 4; ++i) shape[i + 1] = size[i];
@@ -244,10 +249,7 @@ class ModelDrawer {
     }
     if (!shape.empty()) shape.back() = units;
     op.inputs.resize(3, -1);
-    op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(shape.size())}));
-    ModelTensor& made = model_.tensors.back();
-    made.quantization = {};
-    store(shape, made);
+    push_integers(op, {static_cast<std::int32_t>(shape.size())}, shape);
     return shape;
   }
 
@@ -261,10 +263,7 @@ class ModelDrawer {
       extent += paddings[paddings.size() - 2] + paddings.back();
     }
     if (rank == 0) return shape;
-    op.inputs.push_back(add_constant(DType::int32, {rank, 2}));
-    ModelTensor& made = model_.tensors.back();
-    made.quantization = {};
-    store(paddings, made);
+    push_integers(op, {rank, 2}, paddings);
     return shape;
   }
 
@@ -280,10 +279,7 @@ class ModelDrawer {
   std::vector<std::int32_t> complete_mean(Operator& op) {
     std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
     const std::array axes = {bytes_.flag() ? 1 : bytes_.between(-5, 5), 2};
-    op.inputs.push_back(add_constant(DType::int32, {2}));
-    ModelTensor& made = model_.tensors.back();
-    made.quantization = {};
-    store(axes, made);
+    push_integers(op, {2}, axes);
     const bool keeps = bytes_.flag();
     op.attributes = MeanAttributes{.keep_dims = keeps};
     if (shape.size() != 4) return shape;
@@ -317,10 +313,7 @@ class ModelDrawer {
       if (begin >= 0 && begin < extent && step > 0) extent = (extent - begin - 1) / step + 1;
     }
     for (const std::vector<std::int32_t>& operand : numbers) {
-      op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(operand.size())}));
-      ModelTensor& made = model_.tensors.back();
-      made.quantization = {};
-      store(operand, made);
+      push_integers(op, {static_cast<std::int32_t>(operand.size())}, operand);
     }
     return shape;
   }
@@ -336,10 +329,7 @@ class ModelDrawer {
       std::swap(axes[first], axes[second]);
       std::swap(shape[first], shape[second]);
     }
-    op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(axes.size())}));
-    ModelTensor& made = model_.tensors.back();
-    made.quantization = {};
-    store(axes, made);
+    push_integers(op, {static_cast<std::int32_t>(axes.size())}, axes);
     return shape;
   }
 
@@ -364,10 +354,7 @@ class ModelDrawer {
     const std::array axis = {bytes_.between(-1, 3)};
     const std::int32_t parts = bytes_.between(1, 3);
     op.attributes = SplitAttributes{.num_splits = parts};
-    op.inputs.push_back(add_constant(DType::int32, {}));
-    ModelTensor& made = model_.tensors.back();
-    made.quantization = {};
-    store(axis, made);
+    push_integers(op, {}, axis);
     const auto at = static_cast<std::size_t>(axis[0]);
     if (at < shape.size() && shape[at] >= parts) shape[at] /= parts;
     return shape;

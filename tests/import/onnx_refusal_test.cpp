@@ -28,15 +28,14 @@ std::string message_of(const Bytes& file) {
 
 const std::vector<std::int64_t> kImages = {-1, 2, 6, 6};
 
-struct Refusal {
-  const char* name;
-  std::vector<std::int64_t> input;
-  std::vector<Message> nodes;
-  std::vector<Message> tensors;
-  const char* says;
-};
-
-std::vector<Refusal> refusals() {
+TEST(OnnxRefusals, NameOperatorNodeAndReason) {
+  const auto refuse = [](const char* name, const std::vector<std::int64_t>& input,
+                         const std::vector<Message>& nodes, const std::vector<Message>& tensors,
+                         const char* says) {
+    EXPECT_THAT(message_of<InvalidArgument>(onnx_file(input, nodes, tensors)),
+                testing::HasSubstr(says))
+        << name;
+  };
   const Message w = floats("w", {3, 2, 3, 3});
   const auto conv = [&](const std::vector<Message>& attributes) {
     return std::vector{node("Conv", {"x", "w"}, "y", attributes)};
@@ -47,165 +46,91 @@ std::vector<Refusal> refusals() {
   };
   Message many_outputs = node("Relu", {"x"}, "y");
   for (int i = 0; i < 1000; ++i) many_outputs.text(2, fmt::format("more{}", i));
-  return {
-      {"Unknown",
-       kImages,
-       {node("Relu", {"x"}, "a"), node("Resize", {"a"}, "b"), node("Relu", {"b"}, "y")},
-       {},
-       "node \"node b\" (Resize): Octet has no such operator; the other 2 of 3 nodes"},
-      {"OtherDomain", kImages, {node("Relu", {"x"}, "a"), node("Erf", {"a"}, "y")}, {}, "Erf"},
-      {"SameLower", kImages, conv({attribute("auto_pad", "SAME_LOWER")}), {w}, "SAME_LOWER"},
-      {"Groups",
-       kImages,
-       conv({attribute("group", std::int64_t{2})}),
-       {w},
-       "2 channels / 2 groups"},
-      {"NegativePads", kImages, conv({attribute("pads", {-1, 0, 0, 0})}), {w}, "pads of 0 or more"},
-      {"ZeroStrides",
-       kImages,
-       conv({attribute("strides", {0, 1})}),
-       {w},
-       "numbers above 0 as strides"},
-      {"KernelTooLarge", {-1, 2, 2, 6}, conv({}), {w}, "does not fit"},
-      {"MaxPoolOfNegatives",
-       kImages,
-       pool("MaxPool", {attribute("pads", {1, 1, 1, 1})}),
-       {},
-       "behind a Relu it would import"},
-      {"AverageWithoutPadding",
-       kImages,
-       pool("AveragePool", {attribute("pads", {1, 1, 1, 1})}),
-       {},
-       "count_include_pad=1"},
-      {"Clip",
-       {-1, 4},
-       {node("Clip", {"x", "lo", "hi"}, "y")},
-       {floats("lo", {}), floats("hi", {})},
-       "bounds 0 and 6"},
-      {"MovedBatch",
-       {-1, 4},
-       {node("Transpose", {"x"}, "y", {attribute("perm", {1, 0})})},
-       {},
-       "batch to stay in front"},
-      {"FlattenedResult",
-       kImages,
-       {node("Conv", {"x", "w"}, "a"), node("Flatten", {"a"}, "y")},
-       {w},
-       "its order would differ"},
-      {"CutFlattening",
-       kImages,
-       {node("Conv", {"x", "w"}, "a"), node("Flatten", {"a"}, "f"),
-        node("Slice", {"f", "s", "e", "s"}, "y")},
-       {w, integers("s", {1}), integers("e", {5})},
-       "cut the images instead"},
-      {"ReshapedFlattening",
-       kImages,
-       {node("Conv", {"x", "w"}, "a"), node("Flatten", {"a"}, "f"),
-        node("Reshape", {"f", "s"}, "y")},
-       {w, integers("s", {0, 6, 8})},
-       "reshape the images instead"},
-      {"CutBatch",
-       {-1, 4},
-       {node("Slice", {"x", "s", "e"}, "y")},
-       {integers("s", {0}), integers("e", {3})},
-       "expected an axis of examples, found 0"},
-      {"StepsOfSlice",
-       {-1, 4},
-       {node("Slice", {"x", "s", "e", "s", "k"}, "y")},
-       {integers("s", {1}), integers("e", {3}), integers("k", {2})},
-       "expected steps of 1, found [2]"},
-      {"EndsOfSlice",
-       {-1, 4},
-       {node("Slice", {"x", "s", "e"}, "y")},
-       {integers("s", {0, 1}), integers("e", {3})},
-       "expected starts, ends and axes for at most 2 axes, found 2, 1 and 2"},
-      {"NothingOfSlice",
-       {-1, 4},
-       {node("Slice", {"x", "s", "s", "a"}, "y")},
-       {integers("s", {2}), integers("a", {1})},
-       "found 0 from 2 on"},
-      {"UnequalSplit",
-       {-1, 5},
-       {node("Split", {"x"}, "a", {attribute("axis", std::int64_t{1})}).text(2, "b"),
-        node("Add", {"a", "b"}, "y")},
-       {},
-       "expected 2 parts of at least 1 that are 5 together, found []"},
-      {"SplitOfMore",
-       {-1, 5},
-       {node("Split", {"x", "s"}, "a", {attribute("axis", std::int64_t{1})}).text(2, "b"),
-        node("Add", {"a", "b"}, "y")},
-       {integers("s", {3, 3})},
-       "expected 2 parts of at least 1 that are 5 together, found [3, 3]"},
-      {"SecondResult",
-       kImages,
-       {node("MaxPool", {"x"}, "a", {attribute("kernel_shape", {2, 2})}).text(2, "indices"),
-        node("Add", {"a", "indices"}, "y")},
-       {},
-       "expected its first result alone to be read, found \"indices\""},
-      {"SoftmaxOfRows",
-       kImages,
-       {node("Conv", {"x", "w"}, "a"),
-        node("Softmax", {"a"}, "y", {attribute("axis", std::int64_t{2})})},
-       {w},
-       "expected a softmax over"},
-      {"WrongFeatures",
-       {-1, 5},
-       {node("MatMul", {"x", "m"}, "y")},
-       {floats("m", {4, 2})},
-       "weights for 5 features"},
-      {"TransposedA",
-       {-1, 4},
-       {node("Gemm", {"x", "m"}, "y", {attribute("transA", std::int64_t{1})})},
-       {floats("m", {4, 2})},
-       "transA"},
-      {"TrainingBatchNorm",
-       {-1, 2},
-       {node("BatchNormalization", {"x", "n", "n", "n", "n"}, "y",
-             {attribute("training_mode", std::int64_t{1})})},
-       {floats("n", {2})},
-       "eval mode"},
-      {"ReflectedPad",
-       kImages,
-       {node("Pad", {"x", "p"}, "y", {attribute("mode", "reflect")})},
-       {integers("p", {0, 0, 1, 1, 0, 0, 1, 1})},
-       "expected zeros around"},
-      {"ConstantAdded",
-       {-1, 4},
-       {node("Add", {"x", "c"}, "y")},
-       {floats("c", {4})},
-       "the constant \"c\""},
-      {"HardSigmoidOfAnotherBeta",
-       {-1, 4},
-       {node("HardSigmoid", {"x"}, "h", {attribute("alpha", 1.0F / 6), attribute("beta", 0.4F)}),
-        node("Mul", {"x", "h"}, "y")},
-       {},
-       "HardSigmoid"},
-      {"OpenExtents", {-1, -1, 6, 6}, {node("Relu", {"x"}, "y")}, {}, "fixed extents"},
-      {"BatchArithmetic",
-       {-1, 4},
-       {node("Shape", {"x"}, "s"), node("Mul", {"s", "s"}, "t"), node("Reshape", {"x", "t"}, "y")},
-       {},
-       "number of examples"},
-      {"ManyOutputs",
-       {-1, 4},
-       {many_outputs},
-       {},
-       "at most 1000 inputs and outputs, found 1 and 1001"},
-      {"ManyAxes",
-       {-1, 4},
-       {node("Reshape", {"x", "s"}, "r"), node("Flatten", {"r"}, "y")},
-       {integers("s", {0, 1, 1, 1, 1, 1, 1, 1, 1, 4})},
-       "at most 8 axes, found 9"},
-      {"Float16", {-1, 4}, {node("MatMul", {"x", "m"}, "y")}, {tensor("m", 10, {4, 2})}, "float16"},
-  };
-}
-
-TEST(OnnxRefusals, NameOperatorNodeAndReason) {
-  for (const Refusal& refusal : refusals()) {
-    const Bytes file = onnx_file(refusal.input, refusal.nodes, refusal.tensors);
-    EXPECT_THAT(message_of<InvalidArgument>(file), testing::HasSubstr(refusal.says))
-        << refusal.name;
-  }
+  refuse("Unknown", kImages,
+         {node("Relu", {"x"}, "a"), node("Resize", {"a"}, "b"), node("Relu", {"b"}, "y")}, {},
+         "node \"node b\" (Resize): Octet has no such operator; the other 2 of 3 nodes");
+  refuse("OtherDomain", kImages, {node("Relu", {"x"}, "a"), node("Erf", {"a"}, "y")}, {}, "Erf");
+  refuse("SameLower", kImages, conv({attribute("auto_pad", "SAME_LOWER")}), {w}, "SAME_LOWER");
+  refuse("Groups", kImages, conv({attribute("group", std::int64_t{2})}), {w},
+         "2 channels / 2 groups");
+  refuse("NegativePads", kImages, conv({attribute("pads", {-1, 0, 0, 0})}), {w},
+         "pads of 0 or more");
+  refuse("ZeroStrides", kImages, conv({attribute("strides", {0, 1})}), {w},
+         "numbers above 0 as strides");
+  refuse("KernelTooLarge", {-1, 2, 2, 6}, conv({}), {w}, "does not fit");
+  refuse("MaxPoolOfNegatives", kImages, pool("MaxPool", {attribute("pads", {1, 1, 1, 1})}), {},
+         "behind a Relu it would import");
+  refuse("AverageWithoutPadding", kImages, pool("AveragePool", {attribute("pads", {1, 1, 1, 1})}),
+         {}, "count_include_pad=1");
+  refuse("Clip", {-1, 4}, {node("Clip", {"x", "lo", "hi"}, "y")},
+         {floats("lo", {}), floats("hi", {})}, "bounds 0 and 6");
+  refuse("MovedBatch", {-1, 4}, {node("Transpose", {"x"}, "y", {attribute("perm", {1, 0})})}, {},
+         "batch to stay in front");
+  refuse("FlattenedResult", kImages, {node("Conv", {"x", "w"}, "a"), node("Flatten", {"a"}, "y")},
+         {w}, "its order would differ");
+  refuse("CutFlattening", kImages,
+         {node("Conv", {"x", "w"}, "a"), node("Flatten", {"a"}, "f"),
+          node("Slice", {"f", "s", "e", "s"}, "y")},
+         {w, integers("s", {1}), integers("e", {5})}, "cut the images instead");
+  refuse("ReshapedFlattening", kImages,
+         {node("Conv", {"x", "w"}, "a"), node("Flatten", {"a"}, "f"),
+          node("Reshape", {"f", "s"}, "y")},
+         {w, integers("s", {0, 6, 8})}, "reshape the images instead");
+  refuse("CutBatch", {-1, 4}, {node("Slice", {"x", "s", "e"}, "y")},
+         {integers("s", {0}), integers("e", {3})}, "expected an axis of examples, found 0");
+  refuse("StepsOfSlice", {-1, 4}, {node("Slice", {"x", "s", "e", "s", "k"}, "y")},
+         {integers("s", {1}), integers("e", {3}), integers("k", {2})},
+         "expected steps of 1, found [2]");
+  refuse("EndsOfSlice", {-1, 4}, {node("Slice", {"x", "s", "e"}, "y")},
+         {integers("s", {0, 1}), integers("e", {3})},
+         "expected starts, ends and axes for at most 2 axes, found 2, 1 and 2");
+  refuse("NothingOfSlice", {-1, 4}, {node("Slice", {"x", "s", "s", "a"}, "y")},
+         {integers("s", {2}), integers("a", {1})}, "found 0 from 2 on");
+  refuse("UnequalSplit", {-1, 5},
+         {node("Split", {"x"}, "a", {attribute("axis", std::int64_t{1})}).text(2, "b"),
+          node("Add", {"a", "b"}, "y")},
+         {}, "expected 2 parts of at least 1 that are 5 together, found []");
+  refuse("SplitOfMore", {-1, 5},
+         {node("Split", {"x", "s"}, "a", {attribute("axis", std::int64_t{1})}).text(2, "b"),
+          node("Add", {"a", "b"}, "y")},
+         {integers("s", {3, 3})},
+         "expected 2 parts of at least 1 that are 5 together, found [3, 3]");
+  refuse("SecondResult", kImages,
+         {node("MaxPool", {"x"}, "a", {attribute("kernel_shape", {2, 2})}).text(2, "indices"),
+          node("Add", {"a", "indices"}, "y")},
+         {}, "expected its first result alone to be read, found \"indices\"");
+  refuse("SoftmaxOfRows", kImages,
+         {node("Conv", {"x", "w"}, "a"),
+          node("Softmax", {"a"}, "y", {attribute("axis", std::int64_t{2})})},
+         {w}, "expected a softmax over");
+  refuse("WrongFeatures", {-1, 5}, {node("MatMul", {"x", "m"}, "y")}, {floats("m", {4, 2})},
+         "weights for 5 features");
+  refuse("TransposedA", {-1, 4},
+         {node("Gemm", {"x", "m"}, "y", {attribute("transA", std::int64_t{1})})},
+         {floats("m", {4, 2})}, "transA");
+  refuse("TrainingBatchNorm", {-1, 2},
+         {node("BatchNormalization", {"x", "n", "n", "n", "n"}, "y",
+               {attribute("training_mode", std::int64_t{1})})},
+         {floats("n", {2})}, "eval mode");
+  refuse("ReflectedPad", kImages, {node("Pad", {"x", "p"}, "y", {attribute("mode", "reflect")})},
+         {integers("p", {0, 0, 1, 1, 0, 0, 1, 1})}, "expected zeros around");
+  refuse("ConstantAdded", {-1, 4}, {node("Add", {"x", "c"}, "y")}, {floats("c", {4})},
+         "the constant \"c\"");
+  refuse("HardSigmoidOfAnotherBeta", {-1, 4},
+         {node("HardSigmoid", {"x"}, "h", {attribute("alpha", 1.0F / 6), attribute("beta", 0.4F)}),
+          node("Mul", {"x", "h"}, "y")},
+         {}, "HardSigmoid");
+  refuse("OpenExtents", {-1, -1, 6, 6}, {node("Relu", {"x"}, "y")}, {}, "fixed extents");
+  refuse(
+      "BatchArithmetic", {-1, 4},
+      {node("Shape", {"x"}, "s"), node("Mul", {"s", "s"}, "t"), node("Reshape", {"x", "t"}, "y")},
+      {}, "number of examples");
+  refuse("ManyOutputs", {-1, 4}, {many_outputs}, {},
+         "at most 1000 inputs and outputs, found 1 and 1001");
+  refuse("ManyAxes", {-1, 4}, {node("Reshape", {"x", "s"}, "r"), node("Flatten", {"r"}, "y")},
+         {integers("s", {0, 1, 1, 1, 1, 1, 1, 1, 1, 4})}, "at most 8 axes, found 9");
+  refuse("Float16", {-1, 4}, {node("MatMul", {"x", "m"}, "y")}, {tensor("m", 10, {4, 2})},
+         "float16");
 }
 
 TEST(OnnxRefusals, OpsetsOutsideOfTheRange) {

@@ -1,8 +1,6 @@
 #include <octet/core/error.h>
-#include <octet/core/gradcheck.h>
 #include <octet/core/ops/ops.h>
 #include <octet/layers/conv1d.h>
-#include <octet/layers/layer_registry.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/float_operators.h>
 
@@ -35,20 +33,6 @@ TEST(Conv1D, IsConv2DOfImagesOfHeight1) {
       conv2d(x.reshape({2, 1, 9, 6}), conv->kernel().reshape({1, 3, 3, 4}),
              {.stride = {1, 2}, .dilation = {1, 2}, .padding = Padding::same, .groups = 2});
   expect_tensor(conv->forward(x, {}), {2, 5, 4}, values_of(expected));
-  const LayerWeights weights = conv->weights().value();
-  EXPECT_EQ(weights.kernel.shape(), (Shape{1, 3, 3, 4}));
-  EXPECT_EQ(values_of(conv->linear(x, weights.kernel, weights.bias)),
-            values_of(conv->forward(x, {})));
-}
-
-TEST(Conv1D, HasTheGradientsOfFiniteDifferences) {
-  const auto conv = built(Conv1D(3, 3, Activation::none, {.stride = 2}), {7, 2});
-  const auto result = gradcheck(
-      [&](const std::vector<Tensor>& in) {
-        return mean(square(conv->linear(in[0], in[1], conv->bias())));
-      },
-      {random_tensor({2, 7, 2}, 6), conv->kernel().detach().clone()});
-  EXPECT_TRUE(result.ok) << result.message;
 }
 
 TEST(Conv1D, StartsAsItsGroupsAskFor) {
@@ -59,22 +43,6 @@ TEST(Conv1D, StartsAsItsGroupsAskFor) {
   EXPECT_LT(low, -0.98F * limit);
   EXPECT_GT(high, 0.98F * limit);
   EXPECT_LE(std::max(-low, high), limit * 1.000001F);
-}
-
-TEST(Conv1D, IsMadeAgainOfItsDescription) {
-  const Conv1D conv(6, 5, Activation::relu6,
-                    {.stride = 2,
-                     .dilation = 1,
-                     .padding = Padding::same,
-                     .groups = 3,
-                     .use_bias = false,
-                     .name = "c"});
-  const auto again = make_layer(describe_layer(conv));
-  EXPECT_EQ(describe_layer(*again).to_json(), describe_layer(conv).to_json());
-  again->build({9, 3}, Random(1));
-  EXPECT_EQ(again->parameters().size(), 1U);
-  EXPECT_EQ(again->output_shape(), (Shape{5, 6}));
-  EXPECT_EQ(again->large_tensors({9, 3}).at(0).second, (Shape{5, 1, 6}));
 }
 
 TEST(Conv1D, RefusesWhatNoConvolutionHas) {

@@ -19,6 +19,16 @@ std::unique_ptr<L> built(L layer, const Shape& input_shape, std::uint64_t seed =
   return result;
 }
 
+/// `layer`, built, with parameters that are not zero, as a bias begins.
+template <class L>
+std::unique_ptr<L> with_values(L layer, const Shape& input_shape) {
+  auto result = built(std::move(layer), input_shape);
+  for (auto& [name, tensor] : result->parameters()) {
+    Random(3).fill_uniform(tensor.mutable_span(), -1.0F, 1.0F);
+  }
+  return result;
+}
+
 inline ForwardContext training(std::uint64_t seed = 0) {
   return {.mode = ForwardContext::Mode::training, .random = Random(seed)};
 }

@@ -6,6 +6,7 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/step_model.h>
 #include <octet/tests/core/draw.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/layers/quantize/random_sequences.h>
 
@@ -135,10 +136,8 @@ TEST_P(StepModelEquality, OfRandomNetworks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Contracts, StepModelEquality,
-                         testing::Values(Rounding::fp32, Rounding::single_rounding,
-                                         Rounding::double_rounding),
-                         [](const auto& given) { return std::string(to_string(given.param)); });
+INSTANTIATE_TEST_SUITE_P(Contracts, StepModelEquality, ::testing::ValuesIn(kContracts),
+                         contract_name);
 
 TEST(StepModel, OfAFloatNetworkComputesTheSame) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {

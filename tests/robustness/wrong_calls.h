@@ -4,34 +4,19 @@
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/train/training.h>
 
-#include <exception>
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace octet::test {
 
-struct WrongCall {
-  std::string name;
-  std::function<void()> call;
-  /// A part of the message.
-  std::string says;
-};
-
-inline void expect_refused(const std::vector<WrongCall>& calls) {
-  for (const auto& [name, call, says] : calls) {
-    try {
-      call();
-      ADD_FAILURE() << name << ": was not refused";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(says), std::string::npos)
-          << name << ": " << error.what();
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << name << ": no exception of Octet's: " << error.what();
-    }
-  }
+/// Fails unless `call` throws an exception of Octet's that says so.
+inline void expect_refused(const std::string& name, const std::string& says,
+                           const std::function<void()>& call) {
+  SCOPED_TRACE(name);
+  expect_throws<Error>(call, {says});
 }
 
 /// A small network whose ranges are measured, and its integers.

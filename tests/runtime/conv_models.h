@@ -3,8 +3,6 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/runtime/naive.h>
 
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -166,36 +164,6 @@ inline Conv draw_conv(Draw& draw) {
   c.weights = random_codes(static_cast<std::size_t>(weights), draw);
   if (draw.between(0, 3) > 0) {
     for (std::int32_t u = 0; u < c.units(); ++u) c.bias.push_back(draw.between(-9999, 9999));
-  }
-  return c;
-}
-
-inline Conv conv_of(const nlohmann::json& vector) {
-  const nlohmann::json& a = vector.at("attributes");
-  const nlohmann::json& w = vector.at("weights");
-  const auto grid = [](const nlohmann::json& of) {
-    return quant(of.at("scale"), of.at("zero_point"));
-  };
-  const std::map<std::string, FusedActivation> activations{
-      {"NONE", FusedActivation::none},
-      {"RELU", FusedActivation::relu},
-      {"RELU_N1_TO_1", FusedActivation::relu_n1_to_1},
-      {"RELU6", FusedActivation::relu6}};
-  Conv c;
-  c.image = vector.at("inputs")[0].at("shape").get<std::vector<std::int32_t>>();
-  c.filter = w.at("shape").get<std::vector<std::int32_t>>();
-  c.attributes = {.padding = a.at("padding") == "SAME" ? Padding::same : Padding::valid,
-                  .stride_h = a.at("stride")[0],
-                  .stride_w = a.at("stride")[1],
-                  .dilation_h = a.at("dilation")[0],
-                  .dilation_w = a.at("dilation")[1],
-                  .activation = activations.at(a.at("activation"))};
-  c.in = grid(vector.at("inputs")[0]);
-  c.out = grid(vector.at("output"));
-  c.weight_scales = w.at("scale").get<std::vector<float>>();
-  c.weights = w.at("data").get<std::vector<std::int8_t>>();
-  if (vector.contains("bias") && !vector.at("bias").is_null()) {
-    c.bias = vector.at("bias").get<std::vector<std::int32_t>>();
   }
   return c;
 }

@@ -6,14 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <octet/core/error.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
 namespace octet::test::element_requantizer_test {
 namespace {
 
 using detail::ElementRequantizer;
-
-constexpr auto kContracts = {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding};
 
 TEST(ActivationRange, Limits) {
   const auto range = [](FusedActivation a, float scale, std::int32_t zero) {

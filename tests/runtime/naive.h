@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/runtime/contract_oracle.h>
 #include <octet/tests/runtime/models.h>
 
@@ -11,9 +12,6 @@
 #include <vector>
 
 namespace octet::test {
-
-inline constexpr Rounding kContracts[] = {Rounding::fp32, Rounding::single_rounding,
-                                          Rounding::double_rounding};
 
 /// The contract by the name that the oracle has for it.
 inline oracle::Contract oracle_contract(Rounding rounding) {

@@ -4,6 +4,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
@@ -90,8 +91,7 @@ TEST(NoAllocation, InvokeAllocatesNothing) {
   const KeepThreads keep;
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
-    for (const Rounding rounding :
-         {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+    for (const Rounding rounding : kContracts) {
       for (const Index batch : {1, 37, 100}) {
         Interpreter interpreter(make_mlp(1, {70, 33, 10}, true, true), {rounding, batch});
         const long before = allocations;
@@ -190,8 +190,7 @@ TEST(NoAllocation, NoOperatorAllocates) {
       const IntegerModel model = model_of_one(code);
       const auto has_code = [&](const Operator& op) { return op.code == code; };
       ASSERT_TRUE(std::ranges::any_of(model.operators, has_code));
-      for (const Rounding rounding :
-           {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+      for (const Rounding rounding : kContracts) {
         for (const Index batch : {1, 100}) {
           Interpreter interpreter(model, {rounding, batch});
           const long before = allocations;

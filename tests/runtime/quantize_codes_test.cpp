@@ -4,17 +4,12 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/runtime/naive.h>
-#include <octet_test_paths.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace octet::test::quantize_codes_test {
 namespace {
-
-using nlohmann::json;
 
 IntegerModel make_requantize(const std::vector<std::int32_t>& shape, DType from,
                              const QuantParams& in, DType to, const QuantParams& out) {
@@ -37,31 +32,6 @@ std::vector<int> requantized(DType from, const QuantParams& in, DType to, const 
                                       : std::to_integer<int>(byte));
   }
   return codes;
-}
-
-TEST(QuantizeCodes, AreTheBytesOfRealRuntimes) {
-  const json root = json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_quantize.json"));
-  int compared = 0;
-  for (const json& vector : root.at("vectors")) {
-    const json& x = vector.at("inputs")[0];
-    const json& y = vector.at("output");
-    const IntegerModel model =
-        make_requantize(x.at("shape"), DType::int8, quant(x.at("scale"), x.at("zero_point")),
-                        DType::int8, quant(y.at("scale"), y.at("zero_point")));
-    for (const json& expected : vector.at("expected")) {
-      for (const std::string runtime : expected.at("runtimes")) {
-        const bool xnnpack = runtime.starts_with("LiteRT.js") || runtime.starts_with("tfjs");
-        if (!xnnpack && !runtime.starts_with("TFLite Micro")) continue;
-        Interpreter interpreter(model,
-                                {.rounding = xnnpack ? Rounding::fp32 : Rounding::double_rounding});
-        EXPECT_EQ((run<std::int8_t, std::int8_t>(interpreter, x.at("data"))),
-                  expected.at("data").get<std::vector<std::int8_t>>())
-            << vector.at("id") << " " << runtime;
-        ++compared;
-      }
-    }
-  }
-  EXPECT_EQ(compared, 3 * 10);
 }
 
 /// round(ratio (q - zero_point)) + zero_point of the result, with ratio in steps of 1/256.

@@ -145,12 +145,4 @@ inline Transposed draw_transposed(Draw& draw) {
   return t;
 }
 
-inline Transposed transposed_of(const nlohmann::json& vector) {
-  nlohmann::json as_convolution = vector;
-  as_convolution["attributes"]["dilation"] = {1, 1};
-  as_convolution["attributes"]["activation"] = vector.at("attributes").value("activation", "NONE");
-  const auto shape = vector.at("output").at("shape").get<std::vector<std::int32_t>>();
-  return {.conv = conv_of(as_convolution), .output = {shape.at(1), shape.at(2)}};
-}
-
 }  // namespace octet::test

@@ -241,37 +241,4 @@ inline IntegerModel draw_pad(Draw& draw, OpCode code = OpCode::pad) {
   return pad_model(shape, paddings, grid, DType::int8, static_cast<float>(draw.between(-128, 127)));
 }
 
-// ---- Vectors
-
-/// What is expected of `op` in vectors_conv.json, for each contract that a runtime stands for.
-template <class Check>
-void for_vectors(const nlohmann::json& root, const std::string& op, Check&& check) {
-  const std::map<std::string, Rounding> contracts{
-      {"LiteRT.js 2.5.3", Rounding::fp32},
-      {"TFLite Micro reference kernels (double rounding)", Rounding::double_rounding}};
-  for (const nlohmann::json& vector : root.at("vectors")) {
-    if (vector.at("op") != op) continue;
-    for (const nlohmann::json& expected : vector.at("expected")) {
-      for (const std::string runtime : expected.at("runtimes")) {
-        const auto contract = contracts.find(runtime);
-        if (contract == contracts.end()) continue;
-        check(vector, contract->second, expected.at("data").get<std::vector<std::int8_t>>());
-      }
-    }
-  }
-}
-
-inline FusedActivation activation_of(const nlohmann::json& attributes) {
-  const std::map<std::string, FusedActivation> activations{
-      {"NONE", FusedActivation::none},
-      {"RELU", FusedActivation::relu},
-      {"RELU_N1_TO_1", FusedActivation::relu_n1_to_1},
-      {"RELU6", FusedActivation::relu6}};
-  return activations.at(attributes.value("activation", "NONE"));
-}
-
-inline std::vector<std::int8_t> input_of(const nlohmann::json& vector) {
-  return vector.at("inputs")[0].at("data").get<std::vector<std::int8_t>>();
-}
-
 }  // namespace octet::test

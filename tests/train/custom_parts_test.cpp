@@ -5,8 +5,9 @@
 #include <octet/extend.h>
 #include <octet/layers/architecture.h>
 #include <octet/octet.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/layer_testing.h>
-#include <octet/tests/train/training.h>
+#include <octet/tests/train/saved_and_shipped.h>
 #include <octet/train/layer_differences.h>
 
 namespace octet::test::custom_parts_test {
@@ -114,30 +115,17 @@ Model forked(bool fused) {
 
 TEST(CustomParts, OfAGraphAreTrainedShippedAndLoadedToTheLastBit) {
   register_own();
-  const ScratchDirectory scratch;
   const Dataset train = clouds(200, 1, 6, 3, 0.2F);
   const Dataset test = clouds(300, 2, 6, 3, 0.2F);
   for (const bool fused : {true, false}) {
-    for (const Rounding rounding :
-         {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+    for (const Rounding rounding : kContracts) {
       Model model = forked(fused);
       Trainer(model, Adam(0.01F)).fit(train, 30);
       Model quantized = quantize_model(model, {.rounding = rounding, .per_channel = true});
       Trainer trainer(quantized, Adam(0.005F));
       trainer.fit(train, test, 4);
-      EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
-      EXPECT_EQ(trainer.history().back().differing_predictions, 0U);
-
-      trainer.save_checkpoint(scratch.path() / "c");
-      const Model loaded = load_model(scratch.path() / "c");
-      EXPECT_EQ(bytes_of(loaded), bytes_of(quantized));
-      const Bytes shipped = exported_bytes(trainer);
-      EXPECT_EQ(to_tflite(lower(loaded)), shipped);
-      const IntegerModel read = from_tflite(shipped);
-      EXPECT_EQ(evaluate(read, test).predictions, evaluate(quantized, test).predictions);
-      EXPECT_EQ(to_c_source(read, "own").source, to_c_source(trainer.lower(), "own").source);
-      EXPECT_NO_THROW(to_onnx(read));
-      EXPECT_EQ(compare_networks(quantized, read, test).total().differing, 0U) << fused;
+      SCOPED_TRACE(fused);
+      expect_saved_and_shipped(quantized, trainer, test);
     }
   }
 }

@@ -2,8 +2,9 @@
 #include <octet/core/gradcheck.h>
 #include <octet/core/ops/ops.h>
 #include <octet/octet.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/layer_testing.h>
-#include <octet/tests/train/training.h>
+#include <octet/tests/train/saved_and_shipped.h>
 #include <octet/train/layer_differences.h>
 
 #include <limits>
@@ -39,28 +40,18 @@ TEST(PReLU, HasTheGradientsOfItsInputAndItsSlopes) {
 }
 
 TEST(PReLU, IsTrainedShippedAndLoadedToTheLastBit) {
-  const ScratchDirectory scratch;
   const Dataset train = clouds(200, 1, 6, 3, 0.2F);
   const Dataset test = clouds(300, 2, 6, 3, 0.2F);
-  for (const Rounding rounding :
-       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+  for (const Rounding rounding : kContracts) {
     Sequential model("m", Input({6}), Dense(9), PReLU(0.25F, "prelu"),
                      Dense(3, Activation::softmax));
     model.build(/*seed=*/2);
     Model quantized = quantize_model(model, {.rounding = rounding});
     Trainer trainer(quantized, Adam(0.01F));
     trainer.fit(train, test, 8);
-    EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
-    EXPECT_EQ(trainer.history().back().differing_predictions, 0U);
+    expect_saved_and_shipped(quantized, trainer, test);
     const auto alpha = tensor_named(quantized.parameters(), "quant_prelu/alpha").span();
     EXPECT_TRUE(std::ranges::any_of(alpha, [](float value) { return value != 0.25F; }));
-    trainer.save_checkpoint(scratch.path() / "c");
-    const Bytes shipped = exported_bytes(trainer);
-    EXPECT_EQ(to_tflite(lower(load_model(scratch.path() / "c"))), shipped);
-    const IntegerModel read = from_tflite(shipped);
-    EXPECT_EQ(compare_networks(quantized, read, test).total().differing, 0U);
-    EXPECT_EQ(to_c_source(read, "own").source, to_c_source(trainer.lower(), "own").source);
-    EXPECT_NO_THROW(to_onnx(read));
   }
 }
 

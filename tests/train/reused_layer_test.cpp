@@ -6,7 +6,7 @@
 #include <octet/octet.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/layers/layer_testing.h>
-#include <octet/tests/train/training.h>
+#include <octet/tests/train/saved_and_shipped.h>
 #include <octet/train/layer_differences.h>
 
 namespace octet::test::reused_layer_test {
@@ -51,7 +51,6 @@ TEST(ReusedLayer, ComputesWithTheTensorsOfTheLayerAndSumsTheGradients) {
 }
 
 TEST(ReusedLayer, IsTrainedShippedAndLoadedToTheLastBit) {
-  const ScratchDirectory scratch;
   const Dataset train = clouds(200, 1, 6, 3, 0.2F);
   const Dataset test = clouds(300, 2, 6, 3, 0.2F);
   for (const bool joins : {false, true}) {
@@ -61,14 +60,7 @@ TEST(ReusedLayer, IsTrainedShippedAndLoadedToTheLastBit) {
       Model quantized = quantize_model(siamese(joins), options);
       Trainer trainer(quantized, Adam(0.01F));
       trainer.fit(train, test, 10);
-      EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
-      EXPECT_EQ(trainer.history().back().differing_predictions, 0U);
-      const Bytes shipped = exported_bytes(trainer);
-      EXPECT_EQ(compare_networks(quantized, from_tflite(shipped), test).total().differing, 0U);
-      trainer.save_checkpoint(scratch.path() / "c");
-      const Model loaded = load_model(scratch.path() / "c");
-      EXPECT_EQ(to_tflite(lower(loaded)), shipped);
-      EXPECT_EQ(to_tflite(lower(Model(loaded))), shipped);
+      expect_saved_and_shipped(quantized, trainer, test);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/add.h>
 #include <octet/layers/concatenate.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
@@ -202,8 +203,7 @@ Bytes codes_of_examples(const IntegerModel& model, const Dataset& data) {
 TEST(SeveralEnds, WhatIsTrainedIsWhatIsShipped) {
   const Dataset train = examples(1);
   const Dataset test = examples(5);
-  for (const Rounding rounding :
-       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+  for (const Rounding rounding : kContracts) {
     Model model = two_by_two();
     trainer_of(model).fit(train, 10);
     Model quantized = quantize_model(model, {.rounding = rounding});

@@ -4,7 +4,7 @@
 #include <octet/extend.h>
 #include <octet/octet.h>
 #include <octet/tests/layers/layer_testing.h>
-#include <octet/tests/train/training.h>
+#include <octet/tests/train/saved_and_shipped.h>
 #include <octet/train/layer_differences.h>
 
 namespace octet::test::several_kernels_test {
@@ -106,7 +106,6 @@ TEST(SeveralKernels, ComputeWhatTheirFormulaSaysWithItsGradients) {
 }
 
 TEST(SeveralKernels, AreTrainedShippedAndLoadedToTheLastBit) {
-  const ScratchDirectory scratch;
   const Dataset train = clouds(200, 1, 6, 3, 0.2F);
   const Dataset test = clouds(300, 2, 6, 3, 0.2F);
   for (const QuantizeOptions& options :
@@ -116,17 +115,7 @@ TEST(SeveralKernels, AreTrainedShippedAndLoadedToTheLastBit) {
     Model quantized = quantize_model(with_highway(), options);
     Trainer trainer(quantized, Adam(0.01F));
     trainer.fit(train, test, 12);
-    EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
-    EXPECT_EQ(trainer.history().back().differing_predictions, 0U);
-    trainer.save_checkpoint(scratch.path() / "c");
-    const Model loaded = load_model(scratch.path() / "c");
-    EXPECT_EQ(bytes_of(loaded), bytes_of(quantized));
-    const Bytes shipped = exported_bytes(trainer);
-    EXPECT_EQ(to_tflite(lower(loaded)), shipped);
-    const IntegerModel read = from_tflite(shipped);
-    EXPECT_EQ(compare_networks(quantized, read, test).total().differing, 0U);
-    EXPECT_EQ(to_c_source(read, "own").source, to_c_source(trainer.lower(), "own").source);
-    EXPECT_NO_THROW(to_onnx(read));
+    expect_saved_and_shipped(quantized, trainer, test);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fmt/core.h>
+#include <octet/core/ops/ops.h>
 #include <octet/core/window.h>
 #include <octet/tests/core/ops/op_testing.h>
 
@@ -13,16 +14,24 @@
 
 namespace octet::test {
 
+struct ImageExtents {
+  Index n = 1, h = 1, w = 1;
+};
+
+struct KernelExtents {
+  Index h = 1, w = 1;
+};
+
 struct ConvCase {
-  Index n, h, w;
-  Index kh, kw;
+  ImageExtents in = {};
+  KernelExtents k = {};
   Index groups = 1, channels = 1, filters = 1;  // Channels and filters per group.
   std::array<Index, 2> stride = {1, 1};
   std::array<Index, 2> dilation = {1, 1};
   Padding padding = Padding::valid;
 
-  Shape input() const { return {n, h, w, groups * channels}; }
-  Shape kernel() const { return {kh, kw, channels, groups * filters}; }
+  Shape input() const { return {in.n, in.h, in.w, groups * channels}; }
+  Shape kernel() const { return {k.h, k.w, channels, groups * filters}; }
   std::string to_string() const {
     return fmt::format("{} * {}, {} groups, stride {} {}, dilation {} {}, {}", input().to_string(),
                        kernel().to_string(), groups, stride[0], stride[1], dilation[0], dilation[1],
@@ -51,32 +60,32 @@ struct ConvOutcome {
 };
 
 inline ConvOutcome naive_conv2d(const ConvCase& c, const Tensor& x, const Tensor& kernel,
-                                const std::function<float(std::size_t)>& g) {
-  const ConvAxis rows = conv_axis(c.h, c.kh, c.stride[0], c.dilation[0], c.padding);
-  const ConvAxis columns = conv_axis(c.w, c.kw, c.stride[1], c.dilation[1], c.padding);
+                                const Tensor& g) {
+  const ConvAxis rows = conv_axis(c.in.h, c.k.h, c.stride[0], c.dilation[0], c.padding);
+  const ConvAxis columns = conv_axis(c.in.w, c.k.w, c.stride[1], c.dilation[1], c.padding);
   const Index filters = c.groups * c.filters;
   ConvOutcome r;
-  r.shape = {c.n, rows.output, columns.output, filters};
+  r.shape = {c.in.n, rows.output, columns.output, filters};
   r.dx.resize(x.span().size());
   r.dkernel.resize(kernel.span().size());
-  for (Index i = 0; i < c.n; ++i) {
+  for (Index i = 0; i < c.in.n; ++i) {
     for (Index oy = 0; oy < rows.output; ++oy) {
       for (Index ox = 0; ox < columns.output; ++ox) {
         for (Index f = 0; f < filters; ++f) {
           double sum = 0.0;
           float chain = 0.0F;
-          const double upstream = g(r.y.size());
-          for (Index ky = 0; ky < c.kh; ++ky) {
-            for (Index kx = 0; kx < c.kw; ++kx) {
+          const double upstream = g.span()[r.y.size()];
+          for (Index ky = 0; ky < c.k.h; ++ky) {
+            for (Index kx = 0; kx < c.k.w; ++kx) {
               const Index iy = oy * c.stride[0] - rows.before + ky * c.dilation[0];
               const Index ix = ox * c.stride[1] - columns.before + kx * c.dilation[1];
-              if (iy < 0 || iy >= c.h || ix < 0 || ix >= c.w) continue;
+              if (iy < 0 || iy >= c.in.h || ix < 0 || ix >= c.in.w) continue;
               for (Index q = 0; q < c.channels; ++q) {
                 const Index channel = f / c.filters * c.channels + q;
                 const auto at = static_cast<std::size_t>(
-                    ((i * c.h + iy) * c.w + ix) * c.groups * c.channels + channel);
+                    ((i * c.in.h + iy) * c.in.w + ix) * c.groups * c.channels + channel);
                 const auto tap =
-                    static_cast<std::size_t>(((ky * c.kw + kx) * c.channels + q) * filters + f);
+                    static_cast<std::size_t>(((ky * c.k.w + kx) * c.channels + q) * filters + f);
                 const float a = x.span()[at];
                 const float b = kernel.span()[tap];
                 sum += double{a} * b;
@@ -114,30 +123,89 @@ inline ConvCase random_conv_case(std::uint64_t seed) {
   const auto draw = [&](std::uint32_t lo, std::uint32_t hi) {
     return Index{lo} + Index{random.below(drawn++, hi - lo + 1)};
   };
-  ConvCase c{.n = draw(0, 1) == 0 ? 1 : 5, .h = draw(1, 9), .w = draw(1, 9), .kh = 1, .kw = 1};
-  c.kh = draw(1, 5);
-  c.kw = draw(1, 5);
+  ConvCase c;
+  c.in = {.n = draw(0, 1) == 0 ? 1 : 5, .h = draw(1, 9), .w = draw(1, 9)};
+  c.k = {.h = draw(1, 5), .w = draw(1, 5)};
   c.groups = draw(1, 3);
   c.channels = draw(1, 3);
   c.filters = draw(1, 4);
   c.stride = {draw(1, 4), draw(1, 4)};
   c.dilation = {draw(1, 3), draw(1, 3)};
-  const bool fits = (c.kh - 1) * c.dilation[0] + 1 <= c.h && (c.kw - 1) * c.dilation[1] + 1 <= c.w;
+  const bool fits =
+      (c.k.h - 1) * c.dilation[0] + 1 <= c.in.h && (c.k.w - 1) * c.dilation[1] + 1 <= c.in.w;
   c.padding = fits && draw(0, 1) == 0 ? Padding::valid : Padding::same;
   return c;
 }
 
-/// The result of `f` on leaves, and their gradients for the upstream gradient `g`.
+/// The result of a convolution of leaves, and their gradients.
 struct Gradients {
   Tensor y, x, kernel;
 };
-inline Gradients gradients_of(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
-                              const Tensor& x, const Tensor& kernel, std::uint64_t seed) {
-  const Tensor a = leaf(x.clone());
-  const Tensor b = leaf(kernel.clone());
-  Tensor y = f(a, b);
-  y.backward(random_tensor(y.shape(), seed));
-  return {y.detach(), a.grad(), b.grad()};
+
+/// A convolution of the library and what its tests ask of it.
+struct ConvOp {
+  const char* name;
+  ConvCase (*draw)(std::uint64_t seed);
+  Shape (*kernel)(const ConvCase&);
+  Tensor (*compute)(const ConvCase&, const Tensor& x, const Tensor& kernel);
+  ConvOutcome (*naive)(const ConvCase&, const Tensor& x, const Tensor& kernel,
+                       const Tensor& g) = naive_conv2d;
+  /// Whether each result is one chain of fused multiply-adds.
+  bool (*is_chain)(const ConvCase&) = [](const ConvCase&) { return false; };
+
+  Tensor x_of(const ConvCase& c) const { return random_tensor(c.input(), 1); }
+  Tensor kernel_of(const ConvCase& c) const { return random_tensor(kernel(c), 2); }
+  Tensor upstream_of(const Tensor& y) const { return random_tensor(y.shape(), 3); }
+  Gradients run(const ConvCase& c) const {
+    const Tensor x = leaf(x_of(c));
+    const Tensor k = leaf(kernel_of(c));
+    Tensor y = compute(c, x, k);
+    y.backward(upstream_of(y));
+    return {y.detach(), x.grad(), k.grad()};
+  }
+};
+
+/// Checks result and gradients against the plain loop; the result to the bit where it is a chain.
+inline void expect_naive(const ConvOp& op, const ConvCase& c) {
+  const Gradients found = op.run(c);
+  const ConvOutcome expected = op.naive(c, op.x_of(c), op.kernel_of(c), op.upstream_of(found.y));
+  const std::string what = std::string(op.name) + " of " + c.to_string();
+  ASSERT_EQ(found.y.shape(), expected.shape) << what;
+  expect_near(found.y, expected.y, what);
+  EXPECT_TRUE(!op.is_chain(c) || values_of(found.y) == expected.chain) << what;
+  expect_near(found.x, expected.dx, what + ", gradient of x");
+  expect_near(found.kernel, expected.dkernel, what + ", gradient of the kernel");
+}
+
+inline ConvOp conv2d_op() {
+  return {.name = "conv2d",
+          .draw = random_conv_case,
+          .kernel = [](const ConvCase& c) { return c.kernel(); },
+          .compute =
+              [](const ConvCase& c, const Tensor& x, const Tensor& kernel) {
+                return conv2d(x, kernel, {c.stride, c.dilation, c.padding, c.groups});
+              },
+          .is_chain = [](const ConvCase& c) { return c.groups == 1 || c.channels > 1; }};
+}
+
+/// A depthwise convolution is one with as many groups as channels, whose kernel has another shape.
+inline ConvOp depthwise_conv2d_op() {
+  return {.name = "depthwise_conv2d",
+          .draw =
+              [](std::uint64_t seed) {
+                ConvCase c = random_conv_case(seed);
+                c.groups *= c.channels;
+                c.channels = 1;
+                return c;
+              },
+          .kernel =
+              [](const ConvCase& c) {
+                return Shape{c.k.h, c.k.w, c.groups, c.filters};
+              },
+          .compute =
+              [](const ConvCase& c, const Tensor& x, const Tensor& kernel) {
+                return depthwise_conv2d(x, kernel, {c.stride, c.dilation, c.padding});
+              }};
 }
 
 }  // namespace octet::test

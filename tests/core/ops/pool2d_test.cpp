@@ -14,7 +14,7 @@ namespace octet::test::pool2d_test {
 namespace {
 
 Pool2DOptions options_of(const ConvCase& c) {
-  return {.size = {c.kh, c.kw}, .stride = c.stride, .padding = c.padding};
+  return {.size = {c.k.h, c.k.w}, .stride = c.stride, .padding = c.padding};
 }
 
 ConvCase random_pool_case(std::uint64_t seed) {
@@ -22,7 +22,7 @@ ConvCase random_pool_case(std::uint64_t seed) {
   c.channels = c.groups * c.filters;
   c.groups = 1;
   c.dilation = {1, 1};
-  const bool fits = c.kh <= c.h && c.kw <= c.w;
+  const bool fits = c.k.h <= c.in.h && c.k.w <= c.in.w;
   if (fits && seed % 2 == 0) c.padding = Padding::valid;
   return c;
 }
@@ -34,21 +34,21 @@ struct PoolOutcome {
 
 template <class Pool>
 PoolOutcome naive_pool(const ConvCase& c, const Tensor& x, const Tensor& g, Pool&& pool) {
-  const ConvAxis rows = conv_axis(c.h, c.kh, c.stride[0], 1, c.padding);
-  const ConvAxis columns = conv_axis(c.w, c.kw, c.stride[1], 1, c.padding);
+  const ConvAxis rows = conv_axis(c.in.h, c.k.h, c.stride[0], 1, c.padding);
+  const ConvAxis columns = conv_axis(c.in.w, c.k.w, c.stride[1], 1, c.padding);
   PoolOutcome r;
   r.dx.resize(x.span().size());
-  for (Index i = 0; i < c.n; ++i) {
+  for (Index i = 0; i < c.in.n; ++i) {
     for (Index oy = 0; oy < rows.output; ++oy) {
       for (Index ox = 0; ox < columns.output; ++ox) {
         for (Index q = 0; q < c.channels; ++q) {
           std::vector<std::size_t> inside;
-          for (Index t = 0; t < c.kh * c.kw; ++t) {
-            const Index iy = oy * c.stride[0] - rows.before + t / c.kw;
-            const Index ix = ox * c.stride[1] - columns.before + t % c.kw;
-            if (iy < 0 || iy >= c.h || ix < 0 || ix >= c.w) continue;
+          for (Index t = 0; t < c.k.h * c.k.w; ++t) {
+            const Index iy = oy * c.stride[0] - rows.before + t / c.k.w;
+            const Index ix = ox * c.stride[1] - columns.before + t % c.k.w;
+            if (iy < 0 || iy >= c.in.h || ix < 0 || ix >= c.in.w) continue;
             inside.push_back(
-                static_cast<std::size_t>(((i * c.h + iy) * c.w + ix) * c.channels + q));
+                static_cast<std::size_t>(((i * c.in.h + iy) * c.in.w + ix) * c.channels + q));
           }
           r.y.push_back(pool(inside, double{g.span()[r.y.size()]}, r.dx));
         }
@@ -92,10 +92,10 @@ std::vector<Tensor> run(const Pool& pool, const Tensor& x) {
 template <class Naive>
 void expect_naive(const ConvCase& c, const Pool& pool, const Tensor& x, Naive naive) {
   const std::vector<Tensor> found = run(pool, x);
-  const ConvAxis rows = conv_axis(c.h, c.kh, c.stride[0], 1, c.padding);
-  const ConvAxis columns = conv_axis(c.w, c.kw, c.stride[1], 1, c.padding);
+  const ConvAxis rows = conv_axis(c.in.h, c.k.h, c.stride[0], 1, c.padding);
+  const ConvAxis columns = conv_axis(c.in.w, c.k.w, c.stride[1], 1, c.padding);
   const std::string what = c.to_string();
-  ASSERT_EQ(found[0].shape(), (Shape{c.n, rows.output, columns.output, c.channels})) << what;
+  ASSERT_EQ(found[0].shape(), (Shape{c.in.n, rows.output, columns.output, c.channels})) << what;
   const PoolOutcome expected = naive(c, x, random_tensor(found[0].shape(), 3));
   expect_near(found[0], expected.y, what, 1e-7);
   expect_near(found[1], expected.dx, what + ", gradient");
@@ -120,11 +120,9 @@ TEST_P(MaxPool2DPaths, WindowsSideBySideOfAnyNumberOfChannels) {
     for (const auto size : {std::array<Index, 2>{2, 2}, {3, 2}, {1, 3}, {2, 1}, {4, 5}}) {
       // The second image leaves pixels that are in no window.
       for (const Index more : {0, 1}) {
-        const ConvCase c{.n = 2,
-                         .h = 2 * size[0] + (size[0] > 1 ? more : 0),
-                         .w = 3 * size[1] + (size[1] > 1 ? more : 0),
-                         .kh = size[0],
-                         .kw = size[1],
+        const ConvCase c{.in = {2, 2 * size[0] + (size[0] > 1 ? more : 0),
+                                3 * size[1] + (size[1] > 1 ? more : 0)},
+                         .k = {size[0], size[1]},
                          .channels = channels,
                          .stride = size};
         Tensor x = random_tensor(c.input(), 1, -3.0F, 3.0F);
@@ -169,11 +167,8 @@ TEST_P(MaxPool2DPaths, OfCodesIsThatOfTheirReals) {
   for (const Index channels : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 31, 40}) {
     for (const auto size : {std::array<Index, 2>{2, 2}, {3, 2}, {1, 3}}) {
       for (const Index more : {0, 1}) {
-        const ConvCase c{.n = 2,
-                         .h = 2 * size[0] + (size[0] > 1 ? more : 0),
-                         .w = 3 * size[1] + more,
-                         .kh = size[0],
-                         .kw = size[1],
+        const ConvCase c{.in = {2, 2 * size[0] + (size[0] > 1 ? more : 0), 3 * size[1] + more},
+                         .k = {size[0], size[1]},
                          .channels = channels,
                          .stride = size};
         ASSERT_NO_FATAL_FAILURE(expect_as_of_reals(c, 0.37F));

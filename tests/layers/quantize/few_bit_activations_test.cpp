@@ -1,6 +1,7 @@
 #include <octet/layers/layers.h>
 #include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/quantizer_registry.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
@@ -15,13 +16,11 @@
 namespace octet::test::few_bit_activations_test {
 namespace {
 
-constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_rounding,
-                                   Rounding::double_rounding};
 constexpr std::array kScales = {Scales::measured, Scales::lsq, Scales::lsq_plus, Scales::pact};
 
 QuantizeOptions options_of(std::uint32_t seed) {
   const Scales scales = kScales[seed / 3 % 4];
-  return {.rounding = kRoundings[seed % 3],
+  return {.rounding = kContracts[seed % 3],
           .weight_bits = 2 + static_cast<int>(seed / 2 % 7),
           .full_weight_grid = seed % 7 < 4,
           .activation_bits = 2 + static_cast<int>(seed % 6),
@@ -51,7 +50,7 @@ void expect_codes_on_grids(const Model& model, const Tensor& x, std::set<int>& s
 }
 
 void expect_ships(Model& model, const Tensor& x, std::set<int>& seen) {
-  expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), x);
+  expect_same_as_shipped(model, x);
   if (::testing::Test::HasFatalFailure()) return;
   expect_codes_on_grids(model, x, seen);
 }

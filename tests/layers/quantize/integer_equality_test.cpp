@@ -5,6 +5,7 @@
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
 #include <set>
@@ -216,13 +217,7 @@ TEST_P(IntegerEquality, OfRealInputsRoundedAtTheInput) {
   EXPECT_EQ(values_of(model.forward(x)), (std::vector<float>{output.begin(), output.end()}));
 }
 
-std::string contract_name(const ::testing::TestParamInfo<Rounding>& contract) {
-  return std::string(to_string(contract.param));
-}
-
-INSTANTIATE_TEST_SUITE_P(Contracts, IntegerEquality,
-                         ::testing::Values(Rounding::fp32, Rounding::single_rounding,
-                                           Rounding::double_rounding),
+INSTANTIATE_TEST_SUITE_P(Contracts, IntegerEquality, ::testing::ValuesIn(kContracts),
                          contract_name);
 
 }  // namespace

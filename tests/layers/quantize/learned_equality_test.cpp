@@ -1,5 +1,6 @@
 #include <octet/core/parallel.h>
 #include <octet/layers/quantize/weight_codes.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
@@ -14,13 +15,11 @@
 namespace octet::test::learned_equality_test {
 namespace {
 
-constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_rounding,
-                                   Rounding::double_rounding};
 constexpr std::array kActivationScales = {Scales::lsq, Scales::lsq_plus, Scales::pact};
 
 /// Every width, granularity and way to learn.
 QuantizeOptions options_of(std::uint32_t seed) {
-  return {.rounding = kRoundings[seed % 3],
+  return {.rounding = kContracts[seed % 3],
           .weight_bits = 2 + static_cast<int>(seed % 7),
           .per_channel = seed % 2 == 0,
           .weight_scales = Scales::lsq,
@@ -41,10 +40,10 @@ void round_scales(Model& model) {
 
 /// Holds a trained model against its file with its own scales and with powers of two.
 void expect_ships(Model& model, const Tensor& x) {
-  expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), x);
+  expect_same_as_shipped(model, x);
   if (::testing::Test::HasFatalFailure()) return;
   round_scales(model);
-  expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), x);
+  expect_same_as_shipped(model, x);
 }
 
 TEST(LearnedEquality, OfDenseNetworks) {
@@ -175,7 +174,7 @@ TEST(LearnedEquality, OfStepsThatAHugeRateDroveBelowZero) {
   }
   EXPECT_GT(negative, 5U);
   // As the last step left it, and as it is saved and loaded.
-  expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), images_for(model, 6, 50));
+  expect_same_as_shipped(model, images_for(model, 6, 50));
 }
 
 }  // namespace

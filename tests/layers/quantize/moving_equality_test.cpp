@@ -1,5 +1,6 @@
 #include <octet/layers/graph.h>
 #include <octet/layers/layers.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
@@ -123,7 +124,7 @@ TEST_P(MovingEquality, OfProducts) { expect_ship<Multiplied>(); }
 INSTANTIATE_TEST_SUITE_P(Contracts, MovingEquality,
                          ::testing::Values(Rounding::fp32, Rounding::single_rounding,
                                            Rounding::double_rounding, Rounding::q15),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+                         contract_name);
 
 }  // namespace
 }  // namespace octet::test::moving_equality_test

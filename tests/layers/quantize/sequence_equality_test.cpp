@@ -1,5 +1,6 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/quantize/random_sequences.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
 
@@ -15,10 +16,8 @@ TEST_P(SequenceEquality, OfRandomNetworks) {
       40, [](RandomSequence& net) { return net.options(GetParam()); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Contracts, SequenceEquality,
-                         testing::Values(Rounding::fp32, Rounding::single_rounding,
-                                         Rounding::double_rounding),
-                         [](const auto& given) { return std::string(to_string(given.param)); });
+INSTANTIATE_TEST_SUITE_P(Contracts, SequenceEquality, ::testing::ValuesIn(kContracts),
+                         contract_name);
 
 }  // namespace
 }  // namespace octet::test::sequence_equality_test

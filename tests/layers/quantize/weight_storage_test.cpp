@@ -3,6 +3,7 @@
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/weight_storage.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_nets.h>
@@ -44,8 +45,6 @@ void expect_as_in_file(Model& model, const std::string& what) {
 }
 
 TEST(WeightStorage, IsThatOfTheFile) {
-  constexpr Rounding kContracts[] = {Rounding::fp32, Rounding::single_rounding,
-                                     Rounding::double_rounding};
   for (std::uint32_t seed = 0; seed < 63; ++seed) {
     const QuantizeOptions options{.rounding = kContracts[seed % 3],
                                   .weight_bits = 2 + static_cast<int>(seed / 3 % 7),

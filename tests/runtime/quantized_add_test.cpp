@@ -1,91 +1,16 @@
-// What real runtimes computed: tests/data/vectors_operators.json.
-
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/runtime/operators/binary.h>
 #include <octet/tests/runtime/naive_graph.h>
-#include <octet_test_paths.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <array>
+#include <cmath>
 
-namespace octet::test::operator_vectors_test {
+namespace octet::test::quantized_add_test {
 namespace {
 
 using detail::QuantizedAdd;
 using detail::SecondSign;
-
-using nlohmann::json;
-
-const json& vectors() {
-  static const json root =
-      json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_operators.json"));
-  return root.at("vectors");
-}
-
-ModelTensor tensor_of(const json& from, const std::string& name) {
-  return {name,
-          DType::int8,
-          from.at("shape").get<std::vector<std::int32_t>>(),
-          {},
-          quant(from.at("scale"), from.at("zero_point")),
-          {}};
-}
-
-FusedActivation activation_named(const std::string& name) {
-  if (name == "RELU") return FusedActivation::relu;
-  if (name == "RELU6") return FusedActivation::relu6;
-  EXPECT_EQ(name, "NONE");
-  return FusedActivation::none;
-}
-
-IntegerModel model_of(const json& vector) {
-  RawModelBuilder b;
-  for (const json& input : vector.at("inputs")) {
-    b.model.inputs.push_back(b.add(tensor_of(input, "input")));
-  }
-  b.model.outputs = {b.add(tensor_of(vector.at("output"), "output"))};
-  const json& attributes = vector.at("attributes");
-  if (vector.at("op") == "ADD") {
-    b.op(OpCode::add, b.model.inputs, b.model.outputs[0],
-         BinaryAttributes{.activation = activation_named(attributes.at("activation"))});
-  } else {
-    b.op(OpCode::concatenation, b.model.inputs, b.model.outputs[0],
-         ConcatenationAttributes{.axis = attributes.at("axis")});
-  }
-  return b.model;
-}
-
-/// The contract of a runtime of the vectors; ONNX Runtime has one of its own for ADD.
-std::optional<Rounding> contract_of(const std::string& runtime) {
-  if (runtime.starts_with("LiteRT.js") || runtime.starts_with("tfjs")) return Rounding::fp32;
-  if (runtime.starts_with("TFLite Micro")) return Rounding::double_rounding;
-  return std::nullopt;
-}
-
-TEST(OperatorVectors, AreTheBytesOfRealRuntimes) {
-  int compared = 0;
-  for (const json& vector : vectors()) {
-    for (const json& expected : vector.at("expected")) {
-      for (const std::string runtime : expected.at("runtimes")) {
-        const auto rounding = contract_of(runtime);
-        if (!rounding) continue;
-        Interpreter interpreter(model_of(vector), {.rounding = *rounding});
-        for (std::size_t i = 0; i < vector.at("inputs").size(); ++i) {
-          const auto codes = vector.at("inputs")[i].at("data").get<std::vector<std::int8_t>>();
-          std::ranges::copy(codes, interpreter.input<std::int8_t>(i).begin());
-        }
-        interpreter.invoke();
-        EXPECT_EQ(copy(std::as_const(interpreter).output<std::int8_t>()),
-                  expected.at("data").get<std::vector<std::int8_t>>())
-            << vector.at("id") << " " << runtime;
-        ++compared;
-      }
-    }
-  }
-  EXPECT_EQ(compared, 3 * 26);
-}
 
 TEST(QuantizedAdd, IsTheOracleOnAllPairsOfCodes) {
   Draw draw(21);
@@ -198,4 +123,4 @@ TEST(QuantizedAdd, RefusesGridsThatAddDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace octet::test::operator_vectors_test
+}  // namespace octet::test::quantized_add_test
