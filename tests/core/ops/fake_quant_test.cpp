@@ -1,9 +1,8 @@
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/ops.h>
-#include <octet/core/quant/fake_quant.h>
 #include <octet/tests/core/ops/op_testing.h>
 
-// The tape's side of fake quantization. The arithmetic itself is tested in core/quant.
+// Gradients, errors and threads of fake quantization. Values are tested in core/quant.
 
 namespace octet::test::fake_quant_test {
 namespace {
@@ -28,19 +27,6 @@ Gradients gradients_of(const Op& op, const Tensor& x, const Tensor& min, const T
   return {leaf_x.grad(), leaf_min.grad(), leaf_max.grad()};
 }
 
-TEST(FakeQuantArgs, ComputesWhatTheArithmeticDoes) {
-  const Tensor x = run_of_values({kLong});
-  for (const auto& [min, max, bits, narrow] :
-       {std::tuple{-6.0F, 6.0F, 8, false}, {-1.0F, 3.0F, 4, true}, {0.5F, 7.0F, 16, false}}) {
-    std::vector<float> expected(kLong);
-    fake_quant_args(x.span(), min, max, bits, narrow, expected);
-    expect_tensor(fake_quant_with_min_max_args(x, min, max, bits, narrow), {kLong}, expected);
-  }
-  std::vector<float> expected(kLong);
-  fake_quant_args(x.span(), -6.0F, 6.0F, 8, false, expected);
-  expect_tensor(fake_quant_with_min_max_args(x), {kLong}, expected);
-}
-
 TEST(FakeQuantArgs, PassesTheGradientInsideTheNudgedRangeInclusive) {
   // Scale 1, zero point 100: nudged limits -100 and 155.
   const float below = std::nextafter(-100.0F, -1e9F);
@@ -50,15 +36,6 @@ TEST(FakeQuantArgs, PassesTheGradientInsideTheNudgedRangeInclusive) {
   fake_quant_with_min_max_args(in, -100.0F, 155.0F)
       .backward(Tensor::from({8}, {1, 2, 3, 4, 5, 6, 7, 8}));
   expect_tensor(in.grad(), {8}, {1, 0, 3, 0, 5, 0, 0, 0});
-}
-
-TEST(FakeQuantVars, ComputesWhatTheArithmeticDoes) {
-  const Tensor x = run_of_values({3, 7});
-  std::vector<float> expected(21);
-  fake_quant_vars(x.span(), -5.0F, 5.5F, 6, true, expected);
-  expect_tensor(
-      fake_quant_with_min_max_vars(x, Tensor::scalar(-5.0F), Tensor::scalar(5.5F), 6, true), {3, 7},
-      expected);
 }
 
 TEST(FakeQuantVars, HasThreeGradients) {
@@ -113,20 +90,6 @@ TEST(FakeQuantVars, IsTheSameOnAnyNumberOfThreads) {
     y.backward(x);
     return std::vector<Tensor>{values, in.grad(), min.grad(), max.grad()};
   });
-}
-
-TEST(FakeQuantPerChannel, ComputesWhatTheArithmeticDoes) {
-  for (const Index channels : {1, 3, 40000}) {
-    const Tensor x = run_of_values({5, channels});
-    Tensor min({channels});
-    Tensor max({channels});
-    Random(1).fill_uniform(min.mutable_span(), -5.0F, -1.0F);
-    Random(2).fill_uniform(max.mutable_span(), 1.0F, 5.0F);
-    std::vector<float> expected(static_cast<std::size_t>(x.size()));
-    fake_quant_per_channel(x.span(), min.span(), max.span(), 8, true, expected);
-    expect_tensor(fake_quant_with_min_max_vars_per_channel(x, min, max, 8, true), {5, channels},
-                  expected);
-  }
 }
 
 TEST(FakeQuantPerChannel, SumsTheGradientsOfEachChannelsRange) {

@@ -1,4 +1,5 @@
 #include <octet/core/quant/fake_quant.h>
+#include <octet/tests/core/quant/fake_quant_testing.h>
 #include <octet/tests/core/quant/tensorflow/reference.h>
 #include <octet/tests/core/quant/vector_ops.h>
 
@@ -42,8 +43,10 @@ void run_per_channel(const Vector& v) {
 void run_args_grad(const Vector& v) {
   const std::vector<float> x = floats(v.input.at("data"));
   std::vector<float> d(x.size());
-  fake_quant_args_grad(floats(v.input.at("gradient")), x, scalar(v.params.at("min")),
-                       scalar(v.params.at("max")), grid(v).num_bits, grid(v).narrow_range, d);
+  fake_quant_mask(floats(v.input.at("gradient")), x,
+                  nudge(scalar(v.params.at("min")), scalar(v.params.at("max")), grid(v).num_bits,
+                        grid(v).narrow_range, "test"),
+                  d);
   expect_close(std::span<const float>(d), v.expected.at("grad_input"), v);
 }
 
