@@ -16,7 +16,7 @@
 #include <utility>
 
 namespace octet {
-namespace {}  // namespace
+
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
     : Layer(layer == nullptr || layer->name().empty() ? "" : "quant_" + layer->name()),
