@@ -161,13 +161,14 @@ class StepModelBuilder {
       const std::span<const Index> dims = layer.output_shape().dims();
       std::vector<Index> shape(dims.begin(), dims.end());
       shape.front() = 1;
-      return add(std::make_unique<InputLayer>(Shape(std::move(shape)), layer.name()), {});
+      return step_.add_built(std::make_unique<InputLayer>(Shape(std::move(shape)), layer.name()),
+                             {});
     }
     std::vector<Value> inputs;
     inputs.reserve(read.size() + 1);
     for (const std::size_t input : read) inputs.push_back(values_[input]);
     if (carries_state(layer)) inputs.push_back(state_of(i));
-    return add(make_layer(describe_layer(layer)), inputs);
+    return step_.add_built(make_layer(describe_layer(layer)), inputs);
   }
 
   /// The input of the state of layer `i`: behind a QuantizeLayer where the layer is quantized.
@@ -176,13 +177,13 @@ class StepModelBuilder {
     const Index units = layer.output_shape().dim(-1);
     const Shape shape = layer.output_shape().rank() == 2 ? Shape{1, units} : Shape{units};
     State state{i, inner_of(layer).name() + "_state", ""};
-    Value value = add(std::make_unique<InputLayer>(shape, state.input), {});
+    Value value = step_.add_built(std::make_unique<InputLayer>(shape, state.input), {});
     states_.push_back(state);
     const Quantizer* const quantizer = quantizer_of_state(i);
     if (quantizer == nullptr) return value;
     states_.back().quantizer = state.input + "_quantize";
     const QuantizeOptions& options = as_quantize_wrapper(layer)->config().options();
-    return add(
+    return step_.add_built(
         std::make_unique<QuantizeLayer>(quantizer->clone(), options, states_.back().quantizer),
         {value});
   }
@@ -190,13 +191,6 @@ class StepModelBuilder {
   /// Null where the layer is in float.
   const Quantizer* quantizer_of_state(std::size_t i) const {
     return quantizer_of(source_.program(), source_.program().result_of_layer[i]);
-  }
-
-  Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
-    Layer& added = *layer;
-    Value value = step_.add(std::move(layer), inputs);
-    added.build_all(step_.shapes_read_by(step_.layers().size() - 1), Random());
-    return value;
   }
 
   void add_outputs() {
@@ -236,11 +230,7 @@ class StepModelBuilder {
 }  // namespace
 
 StepModel step_model(const Model& model) {
-  if (!model.built()) {
-    throw InvalidArgument(fmt::format(
-        "step_model: expected a built model, found \"{}\" without tensors; call build() first",
-        model.name()));
-  }
+  model.require_built("step_model");
   if (std::ranges::none_of(model.layers(),
                            [](const auto& layer) { return carries_state(*layer); })) {
     throw InvalidArgument(

@@ -167,7 +167,7 @@ TEST(QuantizeApply, TakesALayerOfAnyKindWithAConfig) {
 
 TEST(QuantizeApply, RefusesWhatItCannotQuantize) {
   const Sequential unbuilt("bare", Input({4}), Dense(3));
-  expect_error([&] { quantize_apply(unbuilt); }, "quantize_apply: expected a built model");
+  expect_error([&] { quantize_apply(unbuilt); }, "quantize_apply: model");
   const Sequential unmarked = build_model(Input({4}), Dense(3));
   expect_error([&] { quantize_apply(unmarked); }, "found none in \"m\"; use quantize_model()");
   expect_error([&] { quantize_apply(quantize_model(unmarked)); }, "quantized already");
