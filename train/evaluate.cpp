@@ -25,11 +25,8 @@ using namespace detail;
 /// Output `number` of the integer engine, [rows, output_shape...].
 Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
                      const std::vector<float>& values) {
-  std::vector<Index> extents = {rows};
-  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[number])].shape;
-  // Without the batch axis.
-  for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
-  return Tensor::from(Shape(std::move(extents)), values);
+  const ModelTensor& output = model.tensors[static_cast<std::size_t>(model.outputs[number])];
+  return Tensor::from(output.example_shape().with_batch(rows), values);
 }
 
 /// One output on this rank's pieces of rows.
