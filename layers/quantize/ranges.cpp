@@ -138,4 +138,15 @@ bool has_ranges(const Model& model) {
   return all;
 }
 
+std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold) {
+  std::vector<OscillatingWeights> result;
+  for (const auto& layer : model.layers()) {
+    const auto* wrapper = as_quantize_wrapper(*layer);
+    const WeightOscillation* oscillation = wrapper ? wrapper->oscillation() : nullptr;
+    if (oscillation == nullptr) continue;
+    result.push_back({layer->name(), oscillation->share(threshold), oscillation->frozen_share()});
+  }
+  return result;
+}
+
 }  // namespace octet
