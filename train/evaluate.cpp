@@ -90,7 +90,7 @@ std::vector<OutputEvaluation> evaluate_in_pieces(const Dataset& data, ProcessGro
   check_not_empty("evaluate", data);
   std::vector<Scored> scored(data.outputs());
   const auto add_piece = [&](std::size_t begin, std::size_t end) {
-    // Together: a set that is read would be read twice.
+    // Reads features and targets in one batch() call: streaming datasets read from disk each time.
     const Batch batch = data.batch(begin, end);
     const std::vector<Targets> predicted = predict_rows(begin, end, batch);
     const std::vector<Targets> targets = batch.all_targets();
