@@ -97,25 +97,19 @@ class WindowSumsOfLayer : public WeightedSums {
  public:
   /// Sums of a layer that makes `results` [batch, height, width, units] with a kernel [height,
   /// width, inputs, units].
-  WindowSumsOfLayer(const Shape& x, const Shape& results, const Shape& kernel,
-                    const WeightCodes& codes)
+  WindowSumsOfLayer(const Shape& results, const Shape& kernel, const WeightCodes& codes)
       : weights_(codes.weights.unpack()),
         scales_(codes.weight_params.scales),
-        x_shape_(x),
         results_(results),
         kernel_(kernel) {}
 
-  Shape result_shape() const override {
-    Shape shape = results_;
-    while (shape.rank() > x_shape_.rank()) shape = shape.without_dim(1);
-    return shape;
-  }
+  Shape result_shape() const override { return results_; }
   Index rows() const override { return results_.size() / units(); }
   Index rows_per_line() const override { return results_[2]; }
 
   Tensor input_gradient(const Tensor& g) const override {
     const ProfilePart profiled("input gradient");
-    return input_gradient_of_images(real_kernel(), g.reshape(results_)).reshape(x_shape_);
+    return input_gradient_of_images(real_kernel(), g.reshape(results_));
   }
 
   Tensor kernel_gradient(
@@ -134,11 +128,6 @@ class WindowSumsOfLayer : public WeightedSums {
   /// g in the shape of the images that the layer makes, without asking for its elements.
   Tensor images_of_results(const Tensor& g) const {
     return detail::TensorAccess::view(g, results_);
-  }
-  ConvGradients in_shapes_of_layer(ConvGradients gradients) const {
-    if (gradients.x.defined()) gradients.x = gradients.x.reshape(x_shape_);
-    if (gradients.kernel.defined()) gradients.kernel = gradients.kernel.reshape(kernel_);
-    return gradients;
   }
   Tensor real_kernel() const { return octet::real_kernel(kernel_, weights_, scales_); }
 
@@ -176,7 +165,6 @@ class WindowSumsOfLayer : public WeightedSums {
  private:
   std::vector<std::int8_t> weights_;
   std::vector<float> scales_;
-  Shape x_shape_;
   Shape results_;
   Shape kernel_;
 };
@@ -184,9 +172,8 @@ class WindowSumsOfLayer : public WeightedSums {
 /// CONV_2D.
 class ConvSumsOfLayer final : public WindowSumsOfLayer {
  public:
-  ConvSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, const WeightCodes& codes,
-                  std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry.output_shape(), geometry.kernel_shape(), codes),
+  ConvSumsOfLayer(const Conv2DGeometry& geometry, const WeightCodes& codes, std::int32_t zero_point)
+      : WindowSumsOfLayer(geometry.output_shape(), geometry.kernel_shape(), codes),
         geometry_(geometry),
         sums_(of_one_image(geometry), detail::pack_groups(geometry, weights()), codes.bias,
               zero_point) {}
@@ -207,8 +194,7 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   bool reads_gradient_once() const override { return geometry_.window.is_pointwise(); }
   ConvGradients gradients(const Tensor& x, const Tensor& g,
                           const WantedGradients& wanted) const override {
-    return in_shapes_of_layer(
-        conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted));
+    return conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -232,9 +218,9 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
 /// DEPTHWISE_CONV_2D.
 class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
  public:
-  DepthwiseSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, const WeightCodes& codes,
+  DepthwiseSumsOfLayer(const Conv2DGeometry& geometry, const WeightCodes& codes,
                        std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry.output_shape(), geometry.kernel_shape(), codes),
+      : WindowSumsOfLayer(geometry.output_shape(), geometry.kernel_shape(), codes),
         geometry_(geometry),
         sums_(of_one_image(geometry), taps_first(weights(), geometry.filters),
               bias_or_zeros(codes.bias, geometry.filters), zero_point) {}
@@ -251,8 +237,10 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
   bool reads_gradient_once() const override { return true; }
   ConvGradients gradients(const Tensor& x, const Tensor& g,
                           const WantedGradients& wanted) const override {
-    return in_shapes_of_layer(
-        depthwise_conv2d_gradients(depthwise(), x, real_kernel(), images_of_results(g), wanted));
+    ConvGradients result =
+        depthwise_conv2d_gradients(depthwise(), x, real_kernel(), images_of_results(g), wanted);
+    if (result.kernel.defined()) result.kernel = result.kernel.reshape(geometry_.kernel_shape());
+    return result;
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -284,9 +272,9 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
 /// TRANSPOSE_CONV. The geometry is that of the convolution from the results back to the images.
 class TransposedSumsOfLayer final : public WindowSumsOfLayer {
  public:
-  TransposedSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, Padding padding,
-                        const WeightCodes& codes, std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry.input_shape(), swapped(geometry.kernel_shape()), codes),
+  TransposedSumsOfLayer(const Conv2DGeometry& geometry, Padding padding, const WeightCodes& codes,
+                        std::int32_t zero_point)
+      : WindowSumsOfLayer(geometry.input_shape(), swapped(geometry.kernel_shape()), codes),
         geometry_(geometry),
         xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)),
         sums_(of_one_image(geometry), weights(), bias_or_zeros(codes.bias, geometry.channels),
@@ -342,19 +330,20 @@ std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer
   if (!layer.convolution) {
     return std::make_shared<DenseSumsOfLayer>(std::move(codes), x.shape(), zero_point);
   }
-  const Tensor images(images_of(x.shape().without_batch()).with_batch(0));
+  // Graph::linear() has made images of sequences.
+  const Tensor images(x.shape().without_batch().with_batch(0));
   Conv2DGeometry geometry = layer.transposed
                                 ? transposed_geometry(images, layer)
                                 : conv2d_geometry(images, layer.kernel, *layer.convolution);
   geometry.images = x.dim(0);
   if (layer.transposed) {
-    return std::make_shared<TransposedSumsOfLayer>(x.shape(), geometry, layer.convolution->padding,
-                                                   codes, zero_point);
+    return std::make_shared<TransposedSumsOfLayer>(geometry, layer.convolution->padding, codes,
+                                                   zero_point);
   }
   if (layer.depthwise) {
-    return std::make_shared<DepthwiseSumsOfLayer>(x.shape(), geometry, codes, zero_point);
+    return std::make_shared<DepthwiseSumsOfLayer>(geometry, codes, zero_point);
   }
-  return std::make_shared<ConvSumsOfLayer>(x.shape(), geometry, codes, zero_point);
+  return std::make_shared<ConvSumsOfLayer>(geometry, codes, zero_point);
 }
 
 }  // namespace octet
