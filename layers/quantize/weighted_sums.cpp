@@ -115,7 +115,7 @@ class WindowSumsOfLayer : public WeightedSums {
   Tensor kernel_gradient(
       const Tensor& x, const Tensor& g,
       std::function<void(Index begin, Index end, float* rows)> finish) const override {
-    Tensor result = kernel_gradient_of_images(x, g.reshape(results_)).reshape(kernel_);
+    Tensor result = kernel_gradient_of_images(x, g.reshape(results_));
     if (finish) finish(0, kernel_.size() / units(), result.mutable_data());
     return result;
   }
@@ -237,10 +237,7 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
   bool reads_gradient_once() const override { return true; }
   ConvGradients gradients(const Tensor& x, const Tensor& g,
                           const WantedGradients& wanted) const override {
-    ConvGradients result =
-        depthwise_conv2d_gradients(depthwise(), x, real_kernel(), images_of_results(g), wanted);
-    if (result.kernel.defined()) result.kernel = result.kernel.reshape(geometry_.kernel_shape());
-    return result;
+    return depthwise_conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -252,17 +249,11 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
   }
 
  private:
-  DepthwiseConv2DGeometry depthwise() const {
-    return {.window = geometry_.window,
-            .images = geometry_.images,
-            .channels = geometry_.channels,
-            .multiplier = geometry_.filters_per_group()};
-  }
   Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
-    return depthwise_conv2d_input_gradient(depthwise(), kernel, g);
+    return depthwise_conv2d_input_gradient(geometry_, kernel, g);
   }
   Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const override {
-    return depthwise_conv2d_kernel_gradient(depthwise(), x, g);
+    return depthwise_conv2d_kernel_gradient(geometry_, x, g);
   }
 
   Conv2DGeometry geometry_;
