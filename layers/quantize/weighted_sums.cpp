@@ -32,9 +32,7 @@ class DenseSumsOfLayer final : public WeightedSums {
   Index rows() const override { return x_shape_.without_dim(-1).size(); }
   Index rows_per_line() const override { return 1; }
 
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
+  void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const override {
     sums_.sums(rows(), codes, sums, [&](Index begin, Index end) { done(begin, end, 0, units()); });
   }
   void compute(const std::int8_t* codes, Take take) const override {
@@ -134,34 +132,6 @@ class WindowSumsOfLayer : public WeightedSums {
   virtual Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const = 0;
   virtual Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const = 0;
 
-  /// One number per unit.
-  static std::vector<std::int32_t> bias_or_zeros(std::vector<std::int32_t> bias, Index units) {
-    bias.resize(static_cast<std::size_t>(units));
-    return bias;
-  }
-
-  /// compute() of sums that are made block by block.
-  template <class Sums>
-  void compute_blocks(
-      const Sums& blocks, Index images, const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const {
-    blocks.for_blocks(images, codes,
-                      [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
-                        write_sums(sums + begin * units());
-                        done(begin, end, 0, units());
-                      });
-  }
-  template <class Sums>
-  void compute_blocks(const Sums& blocks, Index images, const std::int8_t* codes, Take take) const {
-    blocks.for_blocks(images, codes,
-                      [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
-                        const ScratchBuffer<std::int32_t, WindowSumsOfLayer> sums(
-                            static_cast<std::size_t>((end - begin) * units()));
-                        write_sums(sums.data());
-                        take(begin, end, 0, units(), sums.data());
-                      });
-  }
-
  private:
   std::vector<std::int8_t> weights_;
   std::vector<float> scales_;
@@ -178,9 +148,7 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
         sums_(of_one_image(geometry), detail::pack_groups(geometry, weights()), codes.bias,
               zero_point) {}
 
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
+  void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const override {
     sums_.sums(geometry_.images, codes, sums, done);
   }
   void compute(const std::int8_t* codes, Take take) const override {
@@ -215,29 +183,64 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   detail::ConvSums sums_;
 };
 
+/// A convolution whose kernel makes sums block by block.
+template <class Sums>
+class BlockSumsOfLayer : public WindowSumsOfLayer {
+ public:
+  void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const override {
+    const auto write = [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+      write_sums(sums + begin * units());
+      done(begin, end, 0, units());
+    };
+    sums_.for_blocks(geometry_.images, codes, write);
+  }
+  void compute(const std::int8_t* codes, Take take) const override {
+    const auto pass = [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+      const ScratchBuffer<std::int32_t, WindowSumsOfLayer> sums(
+          static_cast<std::size_t>((end - begin) * units()));
+      write_sums(sums.data());
+      take(begin, end, 0, units(), sums.data());
+    };
+    sums_.for_blocks(geometry_.images, codes, pass);
+  }
+
+ protected:
+  /// `arrange` gives the weights in the order of the kernel.
+  BlockSumsOfLayer(const Conv2DGeometry& geometry, const Shape& results, const Shape& kernel,
+                   const WeightCodes& codes, std::int32_t zero_point,
+                   FunctionRef<std::vector<std::int8_t>(std::span<const std::int8_t>)> arrange)
+      : WindowSumsOfLayer(results, kernel, codes),
+        geometry_(geometry),
+        sums_(of_one_image(geometry), arrange(weights()), bias_or_zeros(codes.bias), zero_point) {}
+
+  const Conv2DGeometry& geometry() const { return geometry_; }
+
+ private:
+  /// One number per unit.
+  std::vector<std::int32_t> bias_or_zeros(std::vector<std::int32_t> bias) const {
+    bias.resize(static_cast<std::size_t>(units()));
+    return bias;
+  }
+
+  Conv2DGeometry geometry_;
+  Sums sums_;
+};
+
 /// DEPTHWISE_CONV_2D.
-class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
+class DepthwiseSumsOfLayer final
+    : public BlockSumsOfLayer<detail::DepthwiseSums<std::int8_t, std::int32_t>> {
  public:
   DepthwiseSumsOfLayer(const Conv2DGeometry& geometry, const WeightCodes& codes,
                        std::int32_t zero_point)
-      : WindowSumsOfLayer(geometry.output_shape(), geometry.kernel_shape(), codes),
-        geometry_(geometry),
-        sums_(of_one_image(geometry), taps_first(weights(), geometry.filters),
-              bias_or_zeros(codes.bias, geometry.filters), zero_point) {}
-
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
-    compute_blocks(sums_, geometry_.images, codes, sums, done);
-  }
-  void compute(const std::int8_t* codes, Take take) const override {
-    compute_blocks(sums_, geometry_.images, codes, take);
-  }
+      : BlockSumsOfLayer(geometry, geometry.output_shape(), geometry.kernel_shape(), codes,
+                         zero_point, [&](std::span<const std::int8_t> weights) {
+                           return taps_first(weights, geometry.filters);
+                         }) {}
 
   bool reads_gradient_once() const override { return true; }
   ConvGradients gradients(const Tensor& x, const Tensor& g,
                           const WantedGradients& wanted) const override {
-    return depthwise_conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted);
+    return depthwise_conv2d_gradients(geometry(), x, real_kernel(), images_of_results(g), wanted);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -250,35 +253,24 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
 
  private:
   Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
-    return depthwise_conv2d_input_gradient(geometry_, kernel, g);
+    return depthwise_conv2d_input_gradient(geometry(), kernel, g);
   }
   Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const override {
-    return depthwise_conv2d_kernel_gradient(geometry_, x, g);
+    return depthwise_conv2d_kernel_gradient(geometry(), x, g);
   }
-
-  Conv2DGeometry geometry_;
-  detail::DepthwiseSums<std::int8_t, std::int32_t> sums_;
 };
 
 /// TRANSPOSE_CONV. The geometry is that of the convolution from the results back to the images.
-class TransposedSumsOfLayer final : public WindowSumsOfLayer {
+class TransposedSumsOfLayer final : public BlockSumsOfLayer<detail::TransposedCodeSums> {
  public:
   TransposedSumsOfLayer(const Conv2DGeometry& geometry, Padding padding, const WeightCodes& codes,
                         std::int32_t zero_point)
-      : WindowSumsOfLayer(geometry.input_shape(), swapped(geometry.kernel_shape()), codes),
-        geometry_(geometry),
-        xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)),
-        sums_(of_one_image(geometry), weights(), bias_or_zeros(codes.bias, geometry.channels),
-              zero_point) {}
-
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
-    compute_blocks(sums_, geometry_.images, codes, sums, done);
-  }
-  void compute(const std::int8_t* codes, Take take) const override {
-    compute_blocks(sums_, geometry_.images, codes, take);
-  }
+      : BlockSumsOfLayer(geometry, geometry.input_shape(), swapped(geometry.kernel_shape()), codes,
+                         zero_point,
+                         [](std::span<const std::int8_t> weights) {
+                           return std::vector<std::int8_t>(weights.begin(), weights.end());
+                         }),
+        xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)) {}
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                           float output_scale, Rounding rounding) const override {
@@ -293,15 +285,13 @@ class TransposedSumsOfLayer final : public WindowSumsOfLayer {
   static Tensor swapped(const Tensor& kernel) { return permute(kernel, {0, 1, 3, 2}); }
 
   Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
-    return transposed_conv2d_input_gradient(geometry_, swapped(kernel), g);
+    return transposed_conv2d_input_gradient(geometry(), swapped(kernel), g);
   }
   Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const override {
-    return swapped(transposed_conv2d_kernel_gradient(geometry_, x, g));
+    return swapped(transposed_conv2d_kernel_gradient(geometry(), x, g));
   }
 
-  Conv2DGeometry geometry_;
   bool xnnpack_takes_;
-  detail::TransposedCodeSums sums_;
 };
 
 }  // namespace

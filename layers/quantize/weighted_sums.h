@@ -27,9 +27,8 @@ class WeightedSums {
 
   /// Writes all sums to `sums`, exactly, and calls done(begin, end, unit, units) once for those of
   /// rows [begin, end) and units [unit, unit + units), on the thread that made them.
-  virtual void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const = 0;
+  using Done = FunctionRef<void(Index begin, Index end, Index unit, Index units)>;
+  virtual void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const = 0;
   /// Computes the sums without storing all of them: gives those of a block of rows and units,
   /// `units` a row, to `take`; their memory is then used again.
   using Take =
