@@ -31,7 +31,7 @@ void append(std::vector<Tensor>& list, std::vector<Tensor> more) {
   std::ranges::move(more, std::back_inserter(list));
 }
 
-/// Whether all that a grid's codes pass lies between the activation's clamps.
+/// Whether all that quantized values pass lies between the activation's clamps.
 bool is_within_activation(const GradientWindow& window) {
   return window.lo > window.above && window.hi < window.below;
 }
@@ -115,7 +115,7 @@ struct IntegerLinear::Operands {
                                     to.reshape(real.shape()));
   }
 
-  /// passed() of a result on the grid `output`, whose codes clamp at least as much as the window's
+  /// Computes passed() of a result whose quantized values clamp at least as much as the window's
   /// activation does; and the gradients of what that is learned from, in one pass over `real`.
   std::pair<SumsGradient, std::vector<Tensor>> passed_and_learned(const Tensor& real,
                                                                   const Tensor& g,
@@ -253,7 +253,7 @@ Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation act
                                   FunctionRef<void(Index begin, Index end)> done) const {
   const ProfilePart profiled("requantization");
   require_operator_range(output, real_limits(activation_).lo == 0.0F, operands_->owner);
-  // The operator clamps to all of int8, also where the grid ends above.
+  // The operator clamps to all of int8, also where the range ends above it.
   const QuantParams stored = QuantParams::per_tensor(output.scale(), output.zero_point());
   const detail::DenseEpilogue epilogue(
       operands_->sums->requantizer(operands_->input_scale, operands_->weight_params.scales,

@@ -74,7 +74,8 @@ Conv2DGeometry of_one_image(Conv2DGeometry geometry) {
   return geometry;
 }
 
-/// The reals of weight codes [units, patch], as the kernel lies: [patch, units].
+/// Computes the real values of quantized weights [units, patch], as the kernel lies: [patch,
+/// units].
 Tensor real_kernel(const Shape& shape, std::span<const std::int8_t> weights,
                    std::span<const float> scales) {
   Tensor kernel(shape);

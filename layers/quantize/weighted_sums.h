@@ -35,8 +35,8 @@ class WeightedSums {
       FunctionRef<void(Index begin, Index end, Index unit, Index units, const std::int32_t* sums)>;
   virtual void compute(const std::int8_t* codes, Take take) const = 0;
 
-  /// The gradient of the input from that of the sums, with the reals of the codes that the sums
-  /// were made with.
+  /// Computes the gradient of the input from that of the sums, with the real values of the
+  /// quantized weights.
   virtual Tensor input_gradient(const Tensor& g) const = 0;
   /// The gradient of the kernel for inputs x; `finish(begin, end, rows)`, where given, changes its
   /// rows [begin, end) of one number per unit afterwards.
