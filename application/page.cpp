@@ -14,12 +14,12 @@ std::vector<std::uint8_t> file_of_run(const Options& options, const std::string&
       group, group.is_root() ? read_file(options.out / name) : std::vector<std::uint8_t>());
 }
 
-void write_page(const Program& program, const Options& options, const Model* float_model,
+void write_page(const Application& application, const Options& options, const Model* float_model,
                 const Model& quantized, const DataSplit& data, const std::string& metrics,
                 ProcessGroup& group) {
   // The files themselves: what the page states is true of what ships.
-  const IntegerModel in_float = from_tflite(file_of_run(options, program.float_file(), group));
-  const IntegerModel shipped = from_tflite(file_of_run(options, program.int8_file(), group));
+  const IntegerModel in_float = from_tflite(file_of_run(options, application.float_file(), group));
+  const IntegerModel shipped = from_tflite(file_of_run(options, application.int8_file(), group));
   ReportOptions how;
   how.group = &group;
   Report report =

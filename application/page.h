@@ -17,7 +17,7 @@ std::vector<std::uint8_t> file_of_run(const Options& options, const std::string&
 /// Writes the page of --report, on rank 0; all ranks measure. `float_model` is null where the
 /// trained one is not there: its checkpoint may be missing in a run that is resumed. `metrics` is
 /// what the run wrote as metrics.json.
-void write_page(const Program& program, const Options& options, const Model* float_model,
+void write_page(const Application& application, const Options& options, const Model* float_model,
                 const Model& quantized, const DataSplit& data, const std::string& metrics,
                 ProcessGroup& group);
 

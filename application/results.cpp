@@ -173,10 +173,10 @@ std::string metrics_json(const Options& options, const Results& r) {
   return metrics.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string final_report(const Program& program, const Options& options, const Results& r,
+std::string final_report(const Application& application, const Options& options, const Results& r,
                          const History& history, const RunReport& report) {
   const LayerDifference layers = r.layer_differences.total();
-  const std::string stem = (options.out / (program.stem + "_int8")).string();
+  const std::string stem = (options.out / (application.stem + "_int8")).string();
   const Interpreter interpreter(read_tflite(stem + ".tflite"));
   std::string text = "\n";
   text += row("", "float", "simulated", "integer");
@@ -201,7 +201,7 @@ std::string final_report(const Program& program, const Options& options, const R
   for (const auto& output : interpreter.get_output_details()) {
     text += details_line("output", output);
   }
-  if (writes_onnx(program, options)) text += fmt::format("{}.onnx\n", stem);
+  if (writes_onnx(application, options)) text += fmt::format("{}.onnx\n", stem);
   if (r.c_flash_bytes && r.c_ram_bytes) {
     text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                         stem, *r.c_flash_bytes, *r.c_ram_bytes);
@@ -216,7 +216,7 @@ std::string final_report(const Program& program, const Options& options, const R
   text += oscillation_table(r.oscillations);
   for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
   text += fmt::format("\nSHA-256\n{}  {}\n{}  history.csv without times\n", report.hashes.model,
-                      program.int8_file(), report.hashes.history);
+                      application.int8_file(), report.hashes.history);
   if (!report.hashes.checkpoint.empty()) {
     text += fmt::format("{}  last.ckpt without times\n", report.hashes.checkpoint);
   }

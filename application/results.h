@@ -65,7 +65,7 @@ struct Results {
 std::string metrics_json(const Options& options, const Results& results);
 
 /// The table at the end of a run, and the exported model's input and output.
-std::string final_report(const Program& program, const Options& options, const Results& results,
-                         const History& history, const RunReport& report);
+std::string final_report(const Application& application, const Options& options,
+                         const Results& results, const History& history, const RunReport& report);
 
 }  // namespace octet::application

@@ -17,13 +17,13 @@ namespace {
 constexpr int kFailureExit = 1;
 constexpr int kSignalExit = 128;
 
-int run_program(const Program& program, const Options& options, const std::string& resume_command,
-                ProcessGroup& group) {
+int run_program(const Application& application, const Options& options,
+                const std::string& resume_command, ProcessGroup& group) {
   const StopSignals signals;
   set_log_level(group.is_root() ? parse_log_level(options.log_level) : LogLevel::off);
   kernels();  // Throws where OCTET_ISA names none.
   if (options.threads > 0) set_num_threads(options.threads);
-  if (!train(program, options, options.json ? stderr : stdout, signals, group)) {
+  if (!train(application, options, options.json ? stderr : stdout, signals, group)) {
     show(group.is_root() ? stderr : nullptr,
          fmt::format("\nstopped; everything up to this step is in {}\nto go on: {}\n",
                      (options.checkpoint_dir / "last.ckpt").string(), resume_command));
@@ -44,9 +44,9 @@ void require_same_run(ProcessGroup& group, const ParsedOptions& parsed) {
                        {"--profile", given(options != nullptr && options->profile)}});
 }
 
-[[noreturn]] void fail(const Program& program, Distributed& group, const std::string& message,
-                       int exit_code = kFailureExit) {
-  group.fail(fmt::format("{}: {}", program.name, message), exit_code);
+[[noreturn]] void fail(const Application& application, Distributed& group,
+                       const std::string& message, int exit_code = kFailureExit) {
+  group.fail(fmt::format("{}: {}", application.name, message), exit_code);
 }
 
 /// What to try where memory is short: the model of a file is as large as it is.
@@ -55,40 +55,41 @@ std::string less_memory(const ParsedOptions& parsed) {
   return of_file ? "try a smaller --batch" : "try a smaller network or --batch";
 }
 
-int run_rank(const Program& program, const std::function<ParsedOptions()>& parse,
+int run_rank(const Application& application, const std::function<ParsedOptions()>& parse,
              const std::string& resume_command, Distributed& group) {
   ParsedOptions parsed;
   try {
     parsed = parse();
     require_same_run(group, parsed);
-    if (parsed.exit_code != 0) fail(program, group, parsed.text, parsed.exit_code);
+    if (parsed.exit_code != 0) fail(application, group, parsed.text, parsed.exit_code);
     if (!parsed.options) {
       show(group.is_root() ? stdout : nullptr, parsed.text);
       return 0;
     }
     if (parsed.options->shards == 0) parsed.options->shards = default_shards(group.size());
-    return run_program(program, *parsed.options, resume_command, group);
+    return run_program(application, *parsed.options, resume_command, group);
   } catch (const command_line::UsageError& error) {
-    fail(program, group, fmt::format("{} ({})", command_line::one_line(error.what()), program.help),
+    fail(application, group,
+         fmt::format("{} ({})", command_line::one_line(error.what()), application.help),
          command_line::kUsageExit);
   } catch (const OutOfMemory& error) {
-    fail(program, group, fmt::format("{}; {}", error.what(), less_memory(parsed)));
+    fail(application, group, fmt::format("{}; {}", error.what(), less_memory(parsed)));
   } catch (const std::bad_alloc&) {
-    fail(program, group, "out of memory; " + less_memory(parsed));
+    fail(application, group, "out of memory; " + less_memory(parsed));
   } catch (const std::exception& error) {
-    fail(program, group, command_line::one_line(error.what()));
+    fail(application, group, command_line::one_line(error.what()));
   }
 }
 
 }  // namespace
 
-int run(const Program& program, int argc, char** argv,
+int run(const Application& application, int argc, char** argv,
         const std::function<ParsedOptions()>& parse) {
   try {
     Distributed group(argc, argv);
-    return run_rank(program, parse, resume_command(argc, argv, "--resume"), group);
+    return run_rank(application, parse, resume_command(argc, argv, "--resume"), group);
   } catch (const std::exception& error) {
-    show(stderr, fmt::format("{}: {}\n", program.name, command_line::one_line(error.what())));
+    show(stderr, fmt::format("{}: {}\n", application.name, command_line::one_line(error.what())));
     return kFailureExit;
   }
 }

@@ -77,11 +77,15 @@ std::vector<float> self_test_inputs(const Dataset& test) {
   return values;
 }
 
-std::vector<std::string> outputs_of(const Program& program) {
-  const std::string int8 = program.stem + "_int8";
-  std::vector<std::string> files = {program.float_file(), program.int8_file(), int8 + ".h",
-                                    int8 + ".c",          "bits.csv",          "bits.svg"};
-  if (program.writes_onnx) files.push_back(int8 + ".onnx");
+std::vector<std::string> outputs_of(const Application& application) {
+  const std::string int8 = application.stem + "_int8";
+  std::vector<std::string> files = {application.float_file(),
+                                    application.int8_file(),
+                                    int8 + ".h",
+                                    int8 + ".c",
+                                    "bits.csv",
+                                    "bits.svg"};
+  if (application.writes_onnx) files.push_back(int8 + ".onnx");
   return files;
 }
 
@@ -98,9 +102,9 @@ std::vector<std::string> phases_of(const Options& options) {
 /// The phases of a run, one after the other.
 class Run {
  public:
-  Run(const Program& program, const Options& options, std::FILE* screen, const StopSignals& signals,
-      ProcessGroup& group)
-      : program_(program),
+  Run(const Application& application, const Options& options, std::FILE* screen,
+      const StopSignals& signals, ProcessGroup& group)
+      : application_(application),
         options_(options),
         group_(group),
         screen_(group.is_root() ? screen : nullptr),
@@ -109,16 +113,16 @@ class Run {
               .checkpoint_folder = options.checkpoint_dir,
               .phases = phases_of(options),
               .options = defining_options(options),
-              .outputs = outputs_of(program),
+              .outputs = outputs_of(application),
               .inputs = inputs_of(options),
               .resume = options.resume,
               .group = &group,
               .names = {"--out", "--checkpoint-dir", "--resume"}}),
-        data_(prepared(program.load_data(options), options)) {}
+        data_(prepared(application.load_data(options), options)) {}
 
   /// False where a signal stopped it.
   bool train() {
-    Model model = program_.make_model(options_, data_.train);
+    Model model = application_.make_model(options_, data_.train);
     check_flash(options_, model, options_.quantize);
     // What cannot be quantized so is refused before it is trained.
     const Model planned = quantize_model(model, options_.quantize);
@@ -244,7 +248,7 @@ class Run {
       results_.float_exchange = exchange_of(trainer, results_.float_profile);
       keep_scores(model);
       const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
-      if (group_.is_root()) write_file_atomic(options_.out / program_.float_file(), file);
+      if (group_.is_root()) write_file_atomic(options_.out / application_.float_file(), file);
       run_.keep("bytes", static_cast<double>(file.size()));
       if (!float_model_is_given() && (options_.control || !options_.report.empty())) {
         trainer.save_checkpoint(checkpoint);
@@ -301,13 +305,13 @@ class Run {
   /// Writes the trained integers as files, and holds the very file against the trained model.
   void export_and_compare(const Trainer& trainer, const Model& quantized,
                           const std::vector<OutputEvaluation>& simulated) {
-    const std::filesystem::path stem = options_.out / (program_.stem + "_int8");
-    const std::filesystem::path path = options_.out / program_.int8_file();
+    const std::filesystem::path stem = options_.out / (application_.stem + "_int8");
+    const std::filesystem::path path = options_.out / application_.int8_file();
     const bool wide = options_.quantize.activation_bits == kInt16Bits;
     trainer.export_int8(path, {.pack_weights = !wide});
     results_.int8_bytes = std::filesystem::file_size(path);
     if (!wide) export_c(trainer, stem);
-    if (writes_onnx(program_, options_)) trainer.export_onnx(stem.string() + ".onnx");
+    if (writes_onnx(application_, options_)) trainer.export_onnx(stem.string() + ".onnx");
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
     const std::vector<OutputEvaluation> shipped = evaluate_outputs(file, data_.test);
@@ -333,7 +337,7 @@ class Run {
   /// The trained float model: in a run that was resumed after it, that of its checkpoint.
   std::optional<Model> trained_float() const {
     if (float_model_is_given()) {
-      Model model = program_.make_model(options_, data_.train);
+      Model model = application_.make_model(options_, data_.train);
       set_searched_bits(model);
       return model;
     }
@@ -343,7 +347,7 @@ class Run {
     }
     Model model = load_model(checkpoint, group_);
     // It may be that of a run before this one.
-    if (to_tflite(lower_float(model)) != file_of_run(options_, program_.float_file(), group_)) {
+    if (to_tflite(lower_float(model)) != file_of_run(options_, application_.float_file(), group_)) {
       return std::nullopt;
     }
     set_searched_bits(model);
@@ -353,7 +357,7 @@ class Run {
   void write_report_page(const Model& quantized, const std::string& metrics) const {
     if (options_.report.empty()) return;
     const std::optional<Model> in_float = trained_float();
-    write_page(program_, options_, in_float ? &*in_float : nullptr, quantized, data_, metrics,
+    write_page(application_, options_, in_float ? &*in_float : nullptr, quantized, data_, metrics,
                group_);
     show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
   }
@@ -363,15 +367,15 @@ class Run {
     std::string metrics;
     if (group_.is_root()) {
       const RunReport report =
-          run_.finish(options_.out / program_.int8_file(), metrics_json(options_, results_));
-      show(screen_, final_report(program_, options_, results_, run_.history(), report));
+          run_.finish(options_.out / application_.int8_file(), metrics_json(options_, results_));
+      show(screen_, final_report(application_, options_, results_, run_.history(), report));
       metrics = report.metrics;
     }
     write_report_page(quantized, metrics);
     if (options_.json && group_.is_root()) show(stdout, metrics);
   }
 
-  const Program& program_;
+  const Application& application_;
   const Options& options_;
   ProcessGroup& group_;
   /// Null on ranks other than 0.
@@ -393,9 +397,9 @@ void show(std::FILE* screen, const std::string& text) {
   static_cast<void>(std::fflush(screen));
 }
 
-bool train(const Program& program, const Options& options, std::FILE* screen,
+bool train(const Application& application, const Options& options, std::FILE* screen,
            const StopSignals& signals, ProcessGroup& group) {
-  return Run(program, options, screen, signals, group).train();
+  return Run(application, options, screen, signals, group).train();
 }
 
 }  // namespace octet::application

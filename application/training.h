@@ -11,7 +11,7 @@
 namespace octet::application {
 
 /// What a program brings along to a run.
-struct Program {
+struct Application {
   /// Begins its messages.
   std::string name;
   /// Ends what is said of a wrong command line.
@@ -29,8 +29,8 @@ struct Program {
 };
 
 /// Whether the run writes STEM_int8.onnx, which no file of int16 values can be.
-inline bool writes_onnx(const Program& program, const Options& options) {
-  return program.writes_onnx && options.quantize.activation_bits != kInt16Bits;
+inline bool writes_onnx(const Application& application, const Options& options) {
+  return application.writes_onnx && options.quantize.activation_bits != kInt16Bits;
 }
 
 /// Writes text that nobody may be there to read: what fails is kept by ferror(). Nothing on a null
@@ -41,7 +41,7 @@ void show(std::FILE* screen, const std::string& text);
 /// JSON on stdout with --json. False where a signal stopped it: it can then be resumed. All ranks
 /// of the group call it; rank 0 alone prints and writes files.
 /// Throws octet::Error, and command_line::UsageError for options that do not fit the data.
-bool train(const Program& program, const Options& options, std::FILE* screen,
+bool train(const Application& application, const Options& options, std::FILE* screen,
            const StopSignals& signals, ProcessGroup& group);
 
 }  // namespace octet::application

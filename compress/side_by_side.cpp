@@ -5,6 +5,7 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/program/program_run.h>
+#include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 
@@ -56,16 +57,6 @@ void check_reference(std::string_view operation, const Model& model, const Model
   }
 }
 
-void check_samples(std::string_view operation, const Model& model, std::span<const Tensor> inputs) {
-  model.require_inputs(operation, inputs);
-  for (const Tensor& samples : inputs) {
-    if (samples.defined() && samples.rank() > 0 && samples.size() > 0) continue;
-    throw InvalidArgument(fmt::format(
-        "{}: expected samples [n, ...], found {}", operation,
-        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined one"));
-  }
-}
-
 }  // namespace
 
 Model in_floats(const Model& quantized) {
@@ -78,7 +69,7 @@ void run_side_by_side(std::string_view operation, Model& quantized, const Model&
                       std::span<const Tensor> inputs, VisitBoth visit) {
   check_model(operation, quantized);
   check_reference(operation, quantized, reference);
-  check_samples(operation, quantized, inputs);
+  detail::require_samples(operation, quantized, inputs);
   refresh_kernel_ranges(quantized);
   const ForwardContext context;
   ProgramRun integers(quantized.program(), quantized, inputs, context);

@@ -27,7 +27,7 @@ Model make_model(const application::Options& options, const Dataset& train) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const application::Program program{
+  const application::Application program{
       .name = "mnist_qat", .stem = "mnist", .load_data = load_data, .make_model = make_model};
   return application::run(program, argc, argv, [&] {
     return application::parse_options(

@@ -8,6 +8,7 @@
 #include <octet/layers/program/program_run.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace octet {
 
@@ -20,14 +21,14 @@ std::vector<GraphValue> Layer::emit(Graph& graph, std::span<const GraphValue> in
 Tensor Layer::by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
                            std::string_view function) {
   require_inputs(inputs);
-  const Program program = program_of(*this);
+  Program program = program_of(*this);
   const auto calls = [](const Step& step) { return step.function.calls_layer; };
   if (std::ranges::any_of(program.steps, calls)) {
     throw InvalidArgument(
         fmt::format("{} \"{}\": expected a layer that overrides emit() or {}, found neither",
                     type(), name_, function));
   }
-  return run_alone(program, inputs, context);
+  return run_alone(std::move(program), inputs, context);
 }
 
 Tensor Layer::forward_all(std::span<const Tensor> inputs, const ForwardContext& context) {

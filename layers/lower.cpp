@@ -4,6 +4,7 @@
 #include <octet/layers/program/equal_parts.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
+#include <octet/layers/quantize/float_model.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/runtime/joined_reshapes.h>
 #include <octet/runtime/operators/convolution_padding.h>
@@ -20,16 +21,6 @@ void avoid_misread_padding(IntegerModel& model) {
     const auto window = detail::misread_window({model, op});
     if (!window || !detail::pads_nothing(*window)) continue;
     detail::with_convolution(op, [](auto& attributes) { attributes.padding = Padding::valid; });
-  }
-}
-
-/// Throws InvalidArgument for a quantized layer where the model is lowered in floats.
-void require_float(const Model& model) {
-  for (const auto& layer : model.layers()) {
-    if (!layer->is_quantized()) continue;
-    throw InvalidArgument(fmt::format(
-        "lower_float: layer \"{}\" of type {} is quantized, expected a float model; use lower()",
-        layer->name(), layer->type()));
   }
 }
 
@@ -136,12 +127,6 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
   return lowered;
 }
 
-void require_built(const Model& model, std::string_view operation) {
-  if (!model.built()) {
-    throw InvalidArgument(fmt::format("{}: model \"{}\" is not built", operation, model.name()));
-  }
-}
-
 /// Names a layer with weights where there is one: what is to be quantized first of all.
 void require_quantized(const Model& model) {
   const auto& layers = model.layers();
@@ -160,7 +145,7 @@ void require_quantized(const Model& model) {
 }
 
 LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
-  require_built(model, "lower");
+  model.require_built("lower");
   require_quantized(model);
   Lowering lowering(model.name(), Lowering::Numbers::integers, options);
   LoweredModel lowered = walk(model, lowering);
@@ -186,8 +171,7 @@ IntegerModel lower(const Model& model, const LowerOptions& options) {
 LoweredModel lower_by_layer(const Model& model) { return lower_in_codes(model, {}); }
 
 IntegerModel lower_float(const Model& model) {
-  require_built(model, "lower_float");
-  require_float(model);
+  require_float_model(model, "lower_float");
   Lowering lowering(model.name(), Lowering::Numbers::reals);
   const auto none = [](const Layer& /*layer*/) { return false; };
   IntegerModel result =

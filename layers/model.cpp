@@ -89,6 +89,13 @@ Value Model::add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs)
   return value(add_node(std::move(layer), std::move(nodes)));
 }
 
+Value Model::add_built(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
+  Layer& added = *layer;
+  const Value value = add(std::move(layer), inputs);
+  if (!added.built()) added.build_all(shapes_read_by(layers_.size() - 1), Random());
+  return value;
+}
+
 Value Model::add(LayerChain chain, const Value& input) {
   Value last = input;
   for (auto& layer : std::move(chain).layers()) last = add(std::move(layer), {last});

@@ -75,6 +75,9 @@ class Model {
     return add(std::unique_ptr<Layer>(std::make_unique<L>(std::move(layer))), inputs);
   }
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs);
+  /// Adds a layer whose inputs are built, and builds it unless it is: with a stream of its own of
+  /// seed 0. For passes that copy a model layer by layer, weights included.
+  Value add_built(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs);
   /// Adds the layers of a chain, of which the first reads `input`; returns the result of the last.
   Value add(LayerChain chain, const Value& input);
   /// The result of the layer that gave `of`, for other inputs of the same shapes: one layer, whose
@@ -133,6 +136,8 @@ class Model {
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const Visit& visit = {}) const {
     return run(inputs, {}, visit);
   }
+  /// Throws InvalidArgument, naming `operation`, before build().
+  void require_built(std::string_view operation) const;
   /// Throws InvalidArgument, naming `operation`, unless there is one tensor for each input and all
   /// are batches of one size.
   void require_inputs(std::string_view operation, std::span<const Tensor> inputs) const;
@@ -223,7 +228,6 @@ class Model {
                           const Visit& visit) const;
   Tensor run_one(std::string_view operation, const Tensor& x, const ForwardContext& context) const;
   Archive archived_tensors(std::string_view operation) const;
-  void require_built(std::string_view operation) const;
   void require_one_end(std::string_view operation) const;
   std::vector<std::size_t> last_readers() const;
   std::string layer_rows(std::size_t i, Detail detail) const;

@@ -168,13 +168,14 @@ class StepModelBuilder {
       const std::span<const Index> dims = layer.output_shape().dims();
       std::vector<Index> shape(dims.begin(), dims.end());
       shape.front() = 1;
-      return add(std::make_unique<InputLayer>(Shape(std::move(shape)), layer.name()), {});
+      return step_.add_built(std::make_unique<InputLayer>(Shape(std::move(shape)), layer.name()),
+                             {});
     }
     std::vector<Value> inputs;
     inputs.reserve(read.size() + 1);
     for (const std::size_t input : read) inputs.push_back(values_[input]);
     if (carries_state(layer)) inputs.push_back(state_of(i));
-    return add(make_layer(describe_layer(layer)), inputs);
+    return step_.add_built(make_layer(describe_layer(layer)), inputs);
   }
 
   /// The input of the state of layer `i`: behind a QuantizeLayer where the layer is quantized.
@@ -183,14 +184,14 @@ class StepModelBuilder {
     const Index units = layer.output_shape().dim(-1);
     const Shape shape = layer.output_shape().rank() == 2 ? Shape{1, units} : Shape{units};
     State state{i, inner_of(layer).name() + "_state", ""};
-    Value value = add(std::make_unique<InputLayer>(shape, state.input), {});
+    Value value = step_.add_built(std::make_unique<InputLayer>(shape, state.input), {});
     states_.push_back(state);
     if (!layer.is_quantized()) return value;
     states_.back().quantizer = state.input + "_quantize";
     const QuantizeOptions& options = as_quantize_wrapper(layer)->config().options();
     const Quantizer* const measured = quantizer_of_state(i);
     auto quantizer = measured != nullptr ? measured->clone() : fixed_quantizer(i, options);
-    return add(
+    return step_.add_built(
         std::make_unique<QuantizeLayer>(std::move(quantizer), options, states_.back().quantizer),
         {value});
   }
@@ -205,13 +206,6 @@ class StepModelBuilder {
     const Step& step = *fixed_by(program, program.result_of_layer[i]);
     const RealLimits limits = real_limits(definition(step.code).fixed_grid());
     return std::make_unique<FixedQuantizer>(limits.lo, limits.hi, activation_spec(options));
-  }
-
-  Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
-    Layer& added = *layer;
-    Value value = step_.add(std::move(layer), inputs);
-    added.build_all(step_.shapes_read_by(step_.layers().size() - 1), Random());
-    return value;
   }
 
   void add_outputs() {
@@ -263,11 +257,7 @@ class StepModelBuilder {
 }  // namespace
 
 StepModel step_model(const Model& model) {
-  if (!model.built()) {
-    throw InvalidArgument(fmt::format(
-        "step_model: expected a built model, found \"{}\" without tensors; call build() first",
-        model.name()));
-  }
+  model.require_built("step_model");
   if (std::ranges::none_of(model.layers(),
                            [](const auto& layer) { return carries_state(*layer); })) {
     throw InvalidArgument(

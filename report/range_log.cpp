@@ -1,5 +1,5 @@
 #include <fmt/core.h>
-#include <octet/layers/quantize/oscillation.h>
+#include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/report/range_log.h>
 #include <octet/train/trainer.h>

@@ -14,6 +14,10 @@ std::size_t ModelTensor::stored_bytes() const {
   return stored_bits == 8 ? data.size() : packed_bytes(data.size(), stored_bits);
 }
 
+Shape ModelTensor::example_shape() const {
+  return Shape(std::vector<Index>(shape.begin() + 1, shape.end()));
+}
+
 std::int64_t ModelTensor::size() const {
   // Every extent is below 2^31, so one product of two checked factors cannot overflow 64 bits.
   std::int64_t count = 1;

@@ -5,6 +5,7 @@
 #include <octet/core/dtype.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
+#include <octet/core/shape.h>
 #include <octet/runtime/operator.h>
 
 #include <cstddef>
@@ -42,6 +43,8 @@ struct ModelTensor {
   std::size_t stored_bytes() const;
   bool is_constant() const { return !data.empty(); }
   bool is_quantized() const { return !quantization.scales.empty(); }
+  /// `shape` without its first extent, the batch.
+  Shape example_shape() const;
   /// The number of elements of `shape`. Throws FormatError for a negative extent or from 2^31 on.
   std::int64_t size() const;
 };

@@ -51,7 +51,7 @@ DataSplit load_images(const application::Options& options, const Model* given) {
 
 int train(application::Options options, int argc, char** argv) {
   std::optional<Model> given;
-  const application::Program program{
+  const application::Application program{
       .name = "octet",
       .help = fmt::format("see octet {} --help", options.only_quantizes ? "quantize" : "train"),
       .stem = "model",

@@ -25,11 +25,8 @@ using namespace detail;
 /// Output `number` of the integer engine, [rows, output_shape...].
 Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
                      const std::vector<float>& values) {
-  std::vector<Index> extents = {rows};
-  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[number])].shape;
-  // Without the batch axis.
-  for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
-  return Tensor::from(Shape(std::move(extents)), values);
+  const ModelTensor& output = model.tensors[static_cast<std::size_t>(model.outputs[number])];
+  return Tensor::from(output.example_shape().with_batch(rows), values);
 }
 
 /// One output on this rank's pieces of rows.
@@ -93,7 +90,7 @@ std::vector<OutputEvaluation> evaluate_in_pieces(const Dataset& data, ProcessGro
   check_not_empty("evaluate", data);
   std::vector<Scored> scored(data.outputs());
   const auto add_piece = [&](std::size_t begin, std::size_t end) {
-    // Together: a set that is read would be read twice.
+    // Reads features and targets in one batch() call: streaming datasets read from disk each time.
     const Batch batch = data.batch(begin, end);
     const std::vector<Targets> predicted = predict_rows(begin, end, batch);
     const std::vector<Targets> targets = batch.all_targets();

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-// What evaluate() and measure() have in common.
+// What evaluate(), measure() and Trainer have in common.
 
 namespace octet::detail {
 

@@ -13,6 +13,7 @@
 #include <octet/train/distributed/shard_tree.h>
 #include <octet/train/distributed/sharded_calibration.h>
 #include <octet/train/epoch_text.h>
+#include <octet/train/evaluate_internal.h>
 #include <octet/train/faults.h>
 #include <octet/train/trainer.h>
 
@@ -48,16 +49,6 @@ void check_test_set(const Model& model, const Dataset& test) {
         "Trainer: the test set '{}' is empty; to train without one, leave it out", test.name()));
   }
   fit_to_inputs(model, test.batch(0, 1));
-}
-
-/// Throws InvalidArgument where a data set does not have targets for each output.
-void check_targets(const Model& model, const Dataset& data) {
-  if (data.outputs() == model.output_layers().size()) return;
-  throw InvalidArgument(
-      fmt::format("Trainer: expected targets for each of the {} outputs of model \"{}\", found "
-                  "'{}' with targets "
-                  "for {}; see Dataset::from_tensors()",
-                  model.output_layers().size(), model.name(), data.name(), data.outputs()));
 }
 
 }  // namespace
@@ -154,8 +145,9 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
   const CollectWarnings collect(warnings_);
   if (position_.epoch < last) check_trainable(*model_);
   DataLoader loader(train, loader_options());
-  check_targets(*model_, train);
-  if (test != nullptr) check_targets(*model_, *test);
+  const std::size_t outputs = model_->output_layers().size();
+  detail::check_outputs("Trainer", train, outputs);
+  if (test != nullptr) detail::check_outputs("Trainer", *test, outputs);
   // Before an epoch is spent on it.
   if (test != nullptr) check_test_set(*model_, *test);
   require_same_ranks(train, test);

@@ -46,12 +46,6 @@ struct QuantizedMultiplier {
   return static_cast<std::int32_t>((wide >> exponent) + (remainder > threshold ? 1 : 0));
 }
 
-/// x * 2^exponent: saturated for a positive exponent, ties away from zero for a negative one.
-[[nodiscard]] constexpr std::int32_t saturating_rounding_multiply_by_pot(std::int32_t x,
-                                                                         int exponent) noexcept {
-  return exponent >= 0 ? saturating_left_shift(x, exponent) : rounding_divide_by_pot(x, -exponent);
-}
-
 /// x * factor with two roundings: RDByPOT(SRDHM(x * 2^max(shift, 0), m), max(-shift, 0)), the
 /// default build of TensorFlow Lite. The left shift saturates (upstream leaves overflow undefined).
 [[nodiscard]] constexpr std::int32_t multiply_by_quantized_multiplier_double(

@@ -5,7 +5,6 @@ namespace octet {
 /// What happens to a value exactly between two integers.
 enum class RoundMode {
   half_to_even,  ///< to the even neighbour: rint
-  half_up,       ///< towards +infinity: floor(x + 0.5)
   half_away,     ///< away from zero: std::round
 };
 

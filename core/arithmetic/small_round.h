@@ -27,9 +27,4 @@ inline constexpr float kNoFraction = 12582912.0F;
   return __builtin_copysignf(away, x);
 }
 
-/// round_half_up for |x| <= 2^22.
-[[nodiscard, gnu::always_inline]] inline float round_half_up(float x) noexcept {
-  return small::floor(x + 0.5F);
-}
-
 }  // namespace octet::small

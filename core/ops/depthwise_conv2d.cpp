@@ -24,8 +24,8 @@ namespace octet {
 namespace {
 
 /// The fewest lines that justify waking a thread.
-std::size_t line_grain(const DepthwiseConv2DGeometry& s) {
-  const auto products = static_cast<std::size_t>(s.window.x.output * s.window.taps() * s.filters());
+std::size_t line_grain(const Conv2DGeometry& s) {
+  const auto products = static_cast<std::size_t>(s.window.x.output * s.window.taps() * s.filters);
   return parallel_grain(Work::map_floats, products);
 }
 
@@ -44,9 +44,9 @@ Tensor repeated_channels(const Tensor& x, Index multiplier) {
 /// from what they are computed from where that is on demand, which takes a pass over memory less.
 class Images {
  public:
-  Images(const DepthwiseConv2DGeometry& s, const Tensor& x)
+  Images(const Conv2DGeometry& s, const Tensor& x)
       : pixels_(s.window.x.input), line_(pixels_ * s.channels), lines_(s.window.y.input) {
-    const bool in_place = s.multiplier == 1;
+    const bool in_place = s.filters_per_group() == 1;
     if (in_place && detail::TensorAccess::pending(x) != nullptr) {
       integers_ = detail::TensorAccess::integers(x);
     }
@@ -55,8 +55,8 @@ class Images {
     } else if (in_place && computes_rows(x, s.channels)) {
       rows_.emplace(x, s.channels);
     } else {
-      line_ *= s.multiplier;
-      floats_ = repeated_channels(x.detach(), s.multiplier);
+      line_ *= s.filters_per_group();
+      floats_ = repeated_channels(x.detach(), s.filters_per_group());
     }
   }
 
@@ -147,8 +147,8 @@ void check_kernel(const Tensor& x, const Tensor& kernel) {
 
 }  // namespace
 
-DepthwiseConv2DGeometry depthwise_conv2d_geometry(const Tensor& x, const Tensor& kernel,
-                                                  const DepthwiseConv2DOptions& options) {
+Conv2DGeometry depthwise_conv2d_geometry(const Tensor& x, const Tensor& kernel,
+                                         const DepthwiseConv2DOptions& options) {
   check_images("depthwise_conv2d", x);
   check_kernel(x, kernel);
   const Shape& shape = kernel.shape();
@@ -156,7 +156,8 @@ DepthwiseConv2DGeometry depthwise_conv2d_geometry(const Tensor& x, const Tensor&
                                 options.dilation, options.padding),
           .images = x.dim(0),
           .channels = x.dim(3),
-          .multiplier = shape[3]};
+          .filters = x.dim(3) * shape[3],
+          .groups = x.dim(3)};
 }
 
 namespace {
@@ -165,16 +166,14 @@ namespace {
 /// read the same taps: a phase.
 class InputGradient {
  public:
-  InputGradient(const DepthwiseConv2DGeometry& s, const Tensor& kernel)
-      : s_(s),
-        in_line_(s.window.x.input * s.filters()),
-        out_line_(s.window.x.output * s.filters()) {
+  InputGradient(const Conv2DGeometry& s, const Tensor& kernel)
+      : s_(s), in_line_(s.window.x.input * s.filters), out_line_(s.window.x.output * s.filters) {
     const Window& w = s.window;
     for (Index y = 0; y < std::min(w.y.stride, w.y.input); ++y) {
       for (Index x = 0; x < std::min(w.x.stride, w.x.input); ++x) {
         phases_.push_back({y,
                            {CorrelationAxis::backward(w.y, y), CorrelationAxis::backward(w.x, x),
-                            w.x.kernel, s.filters(), kernel.data(), nullptr}});
+                            w.x.kernel, s.filters, kernel.data(), nullptr}});
       }
     }
   }
@@ -205,27 +204,27 @@ class InputGradient {
     DepthwiseCorrelation<float> correlation;
   };
 
-  DepthwiseConv2DGeometry s_;
+  Conv2DGeometry s_;
   Index in_line_;
   Index out_line_;
   std::vector<Phase> phases_;
 };
 
-Tensor repeated_images(const DepthwiseConv2DGeometry& s) {
-  return Tensor(Shape{s.images, s.window.y.input, s.window.x.input, s.filters()});
+Tensor repeated_images(const Conv2DGeometry& s) {
+  return Tensor(Shape{s.images, s.window.y.input, s.window.x.input, s.filters});
 }
 
 /// Reads the gradient of an image when its products are to be made, and then makes the rest.
 class ImageGradients {
  public:
-  ImageGradients(const DepthwiseConv2DGeometry& s, const TensorRows& g,
-                 const InputGradient* input_gradient, float* dx)
+  ImageGradients(const Conv2DGeometry& s, const TensorRows& g, const InputGradient* input_gradient,
+                 float* dx)
       : s_(s),
         g_(g),
         memory_(g.scratch(s.window.outputs())),
         input_gradient_(input_gradient),
         dx_(dx),
-        totals_(static_cast<std::size_t>(s.filters())) {}
+        totals_(static_cast<std::size_t>(s.filters)) {}
 
   /// Returns the gradient of an image as a LinesOfImage does.
   const float* lines(Index image) {
@@ -233,9 +232,9 @@ class ImageGradients {
     image_ = image;
     const Index outputs = s_.window.outputs();
     gradient_ = g_.read(image * outputs, (image + 1) * outputs, memory_.data());
-    if (gradient_ != memory_.data()) prefetch_floats(gradient_, outputs * s_.filters());
+    if (gradient_ != memory_.data()) prefetch_floats(gradient_, outputs * s_.filters);
     if (dx_ != nullptr) {
-      input_gradient_->write_image(gradient_, dx_ + image * s_.window.inputs() * s_.filters());
+      input_gradient_->write_image(gradient_, dx_ + image * s_.window.inputs() * s_.filters);
     }
     add_columns(gradient_, outputs, totals_);
     return gradient_;
@@ -246,7 +245,7 @@ class ImageGradients {
   }
 
  private:
-  const DepthwiseConv2DGeometry& s_;
+  const Conv2DGeometry& s_;
   const TensorRows& g_;
   ScratchBuffer<float, ImageGradients> memory_;
   const InputGradient* input_gradient_;
@@ -256,21 +255,20 @@ class ImageGradients {
   const float* gradient_ = nullptr;
 };
 
-bool has_image_for_each_part(const DepthwiseConv2DGeometry& s) {
+bool has_image_for_each_part(const Conv2DGeometry& s) {
   return s.images >= count_parts(s.rows(), s.kernel_shape().size());
 }
 
 }  // namespace
 
-Tensor depthwise_conv2d_input_gradient(const DepthwiseConv2DGeometry& s, const Tensor& kernel,
+Tensor depthwise_conv2d_input_gradient(const Conv2DGeometry& s, const Tensor& kernel,
                                        const Tensor& g) {
   Tensor dx = repeated_images(s);
   InputGradient(s, kernel).write_all(g.data(), dx.mutable_data());
-  return sum_of_repeated(dx, s.multiplier, s.input_shape());
+  return sum_of_repeated(dx, s.filters_per_group(), s.input_shape());
 }
 
-Tensor depthwise_conv2d_kernel_gradient(const DepthwiseConv2DGeometry& s, const Tensor& x,
-                                        const Tensor& g) {
+Tensor depthwise_conv2d_kernel_gradient(const Conv2DGeometry& s, const Tensor& x, const Tensor& g) {
   if (has_image_for_each_part(s)) {
     return depthwise_conv2d_gradients(s, x, Tensor(), g, {false, true, false}).kernel;
   }
@@ -280,18 +278,18 @@ Tensor depthwise_conv2d_kernel_gradient(const DepthwiseConv2DGeometry& s, const 
     const auto lines = [&](Index image, Index first, Index last) {
       return images.lines(image, first, last, memory);
     };
-    const Index line = s.window.x.output * s.filters();
+    const Index line = s.window.x.output * s.filters;
     const auto gradients = [&](Index image, Index first, Index last) {
       const float* const of_image = upstream + image * s.window.y.output * line;
       prefetch_floats(of_image + first * line, (last - first) * line);
       return of_image;
     };
-    depthwise_products_f32(s.window, s.filters(), lines, gradients, begin, end, sums);
+    depthwise_products_f32(s.window, s.filters, lines, gradients, begin, end, sums);
   };
   return sum_of_parts(s.kernel_shape(), s.rows(), add_part, s.window.outputs());
 }
 
-ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& s, const Tensor& x,
+ConvGradients depthwise_conv2d_gradients(const Conv2DGeometry& s, const Tensor& x,
                                          const Tensor& kernel, const Tensor& g,
                                          const WantedGradients& wanted) {
   ConvGradients result;
@@ -307,7 +305,7 @@ ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& s, const
   }
   const ProfilePart profiled(wanted.x ? "gradients" : "kernel gradient");
   const Images images(s, x);
-  const TensorRows gradients(g, s.filters());
+  const TensorRows gradients(g, s.filters);
   std::optional<InputGradient> input_gradient;
   Tensor dx;
   if (wanted.x) {
@@ -324,12 +322,12 @@ ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& s, const
     const auto lines_of_g = [&](Index image, Index /*first*/, Index /*last*/) {
       return of_image.lines(image);
     };
-    depthwise_products_f32(s.window, s.filters(), lines, lines_of_g, begin, end, sums[0]);
+    depthwise_products_f32(s.window, s.filters, lines, lines_of_g, begin, end, sums[0]);
     of_image.write_bias(sums[1]);
   };
   const std::vector<Tensor> sums =
-      sums_of_parts({s.kernel_shape(), Shape{s.filters()}}, s.rows(), add_part, s.window.outputs());
-  if (wanted.x) result.x = sum_of_repeated(dx, s.multiplier, s.input_shape());
+      sums_of_parts({s.kernel_shape(), Shape{s.filters}}, s.rows(), add_part, s.window.outputs());
+  if (wanted.x) result.x = sum_of_repeated(dx, s.filters_per_group(), s.input_shape());
   result.kernel = sums[0];
   if (wanted.bias) result.bias = sums[1];
   return result;
@@ -342,10 +340,10 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel,
 
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias,
                         const DepthwiseConv2DOptions& options) {
-  const DepthwiseConv2DGeometry s = depthwise_conv2d_geometry(x, kernel, options);
-  check_filter_bias("depthwise_conv2d", bias, s.filters());
+  const Conv2DGeometry s = depthwise_conv2d_geometry(x, kernel, options);
+  check_filter_bias("depthwise_conv2d", bias, s.filters);
   const Window& w = s.window;
-  const Index width = s.filters();
+  const Index width = s.filters;
   const Images images(s, x);
   Tensor y(s.output_shape());
   const DepthwiseCorrelation<float> correlation(
@@ -360,7 +358,9 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bia
   return record("depthwise_conv2d", y, {x, kernel, bias}, [s, x, kernel, bias](const Tensor& g) {
     const ConvGradients all = depthwise_conv2d_gradients(
         s, x, kernel, g, {x.requires_grad(), kernel.requires_grad(), bias.requires_grad()});
-    return std::vector<Tensor>{all.x, all.kernel, all.bias};
+    const bool wanted = all.kernel.defined();
+    return std::vector<Tensor>{all.x, wanted ? all.kernel.reshape(kernel.shape()) : Tensor(),
+                               all.bias};
   });
 }
 

@@ -1,6 +1,4 @@
-#include <fmt/core.h>
 #include <octet/core/autograd.h>
-#include <octet/core/error.h>
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/fake_quant.h>
@@ -94,73 +92,6 @@ Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& m
                                 d_x.mutable_span(), d_min.mutable_span(), d_max.mutable_span());
     return std::vector<Tensor>{d_x, d_min, d_max};
   });
-}
-
-namespace {
-
-Tensor quantized_and_dequantized(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
-                                 const QuantizeAndDequantizeOptions& options,
-                                 QuantizeAndDequantizeVersion version, std::string_view name) {
-  check_quantize_and_dequantize_range_shapes(options.axis, input_min.shape().dims(),
-                                             input_max.shape().dims(), name);
-  Tensor y(x.shape());
-  quantize_and_dequantize(x.span(), x.shape().dims(), input_min.span(), input_max.span(), options,
-                          y.mutable_span(), version, name);
-  return y;
-}
-
-Tensor with_straight_gradient(std::string_view name, const Tensor& x, const Tensor& y) {
-  return record(
-      name, y, {x}, [](const Tensor& g) { return std::vector<Tensor>{g}; }, BackwardReads::nothing);
-}
-
-/// The versions that pass the gradient on as it is.
-Tensor straight_version(std::string_view name, QuantizeAndDequantizeVersion version,
-                        const Tensor& x, const Tensor& input_min, const Tensor& input_max,
-                        const QuantizeAndDequantizeOptions& options) {
-  return with_straight_gradient(
-      name, x, quantized_and_dequantized(x, input_min, input_max, options, version, name));
-}
-
-}  // namespace
-
-Tensor quantize_and_dequantize(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
-                               const QuantizeAndDequantizeOptions& options) {
-  return straight_version("quantize_and_dequantize", QuantizeAndDequantizeVersion::v2, x, input_min,
-                          input_max, options);
-}
-
-Tensor quantize_and_dequantize_v3(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
-                                  const QuantizeAndDequantizeOptions& options) {
-  return straight_version("quantize_and_dequantize_v3", QuantizeAndDequantizeVersion::v3, x,
-                          input_min, input_max, options);
-}
-
-Tensor quantize_and_dequantize_v2(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
-                                  const QuantizeAndDequantizeOptions& options) {
-  const Tensor y =
-      quantized_and_dequantized(x, input_min, input_max, options, QuantizeAndDequantizeVersion::v4,
-                                "quantize_and_dequantize_v2");
-  const int axis = options.axis;
-  return record("quantize_and_dequantize_v2", y, {x, input_min, input_max}, [=](const Tensor& g) {
-    Tensor d_x(x.shape());
-    Tensor d_min(input_min.shape());
-    Tensor d_max(input_max.shape());
-    quantize_and_dequantize_v4_grad(g.span(), x.span(), x.shape().dims(), input_min.span(),
-                                    input_max.span(), axis, d_x.mutable_span(),
-                                    d_min.mutable_span(), d_max.mutable_span());
-    return std::vector<Tensor>{d_x, d_min, d_max};
-  });
-}
-
-Tensor grad_pass_through(const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
-  const Tensor y = no_grad([&] { return f(x); });
-  if (y.shape() != x.shape()) {
-    throw InvalidArgument(
-        fmt::format("grad_pass_through: expected f to keep the shape {}, found {}",
-                    x.shape().to_string(), y.shape().to_string()));
-  }
-  return with_straight_gradient("grad_pass_through", x, y.detach());
 }
 
 }  // namespace octet

@@ -169,23 +169,6 @@ void fake_quant_multiply(std::span<const float> in, const NudgedRanges& ranges,
   }
 }
 
-void fake_quant_args(std::span<const float> in, float min, float max, int num_bits,
-                     bool narrow_range, std::span<float> out, std::string_view name) {
-  check_fake_quant_args_range(min, max, name);
-  fake_quant_multiply(in, nudge(min, max, num_bits, narrow_range, name), out);
-}
-
-void fake_quant_vars(std::span<const float> in, float min, float max, int num_bits,
-                     bool narrow_range, std::span<float> out, std::string_view name) {
-  fake_quant_divide(in, nudge(min, max, num_bits, narrow_range, name), out);
-}
-
-void fake_quant_per_channel(std::span<const float> in, std::span<const float> min,
-                            std::span<const float> max, int num_bits, bool narrow_range,
-                            std::span<float> out, std::string_view name) {
-  fake_quant_multiply(in, nudge_per_channel(min, max, num_bits, narrow_range, name), out);
-}
-
 void check_fake_quant_args_range(float min, float max, std::string_view name) {
   if (min >= max) {
     throw InvalidArgument(

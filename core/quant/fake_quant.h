@@ -70,37 +70,21 @@ void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
 void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
                      const NudgedRanges& ranges, std::span<float> d_input);
 
-/// TensorFlow's FakeQuantWithMinMaxArgs. Throws InvalidArgument also if min >= max.
-void fake_quant_args(std::span<const float> in, float min, float max, int num_bits,
-                     bool narrow_range, std::span<float> out,
-                     std::string_view name = "fake_quant_with_min_max_args");
-/// The gradient of fake_quant_args.
-void fake_quant_args_grad(std::span<const float> gradient, std::span<const float> in, float min,
-                          float max, int num_bits, bool narrow_range, std::span<float> d_input,
-                          std::string_view name = "fake_quant_with_min_max_args_gradient");
-
-/// TensorFlow's FakeQuantWithMinMaxVars.
-void fake_quant_vars(std::span<const float> in, float min, float max, int num_bits,
-                     bool narrow_range, std::span<float> out,
-                     std::string_view name = "fake_quant_with_min_max_vars");
-
 /// Gradients of the range: d_min = sum of g where x < nudged min, d_max where x > nudged max.
 struct RangeGradient {
   float d_min = 0.0F;
   float d_max = 0.0F;
 };
-/// The gradient of fake_quant_vars. Adds the sums in the same order every time.
+/// Computes the gradients of TensorFlow's FakeQuantWithMinMaxVars, y = fake_quant_divide(x):
+/// d_input as fake_quant_mask(), and those of the range, whose sums are added in the same order
+/// every time.
 RangeGradient fake_quant_vars_grad(std::span<const float> gradient, std::span<const float> in,
                                    float min, float max, int num_bits, bool narrow_range,
                                    std::span<float> d_input,
                                    std::string_view name = "fake_quant_with_min_max_vars_gradient");
 
-/// TensorFlow's FakeQuantWithMinMaxVarsPerChannel: a range per index of the last dimension.
-void fake_quant_per_channel(std::span<const float> in, std::span<const float> min,
-                            std::span<const float> max, int num_bits, bool narrow_range,
-                            std::span<float> out,
-                            std::string_view name = "fake_quant_with_min_max_vars_per_channel");
-/// The gradient of fake_quant_per_channel; overwrites d_min and d_max, one element per channel.
+/// Computes the gradients of TensorFlow's FakeQuantWithMinMaxVarsPerChannel, with a range per index
+/// of the last dimension; overwrites d_min and d_max, one element per channel.
 void fake_quant_per_channel_grad(
     std::span<const float> gradient, std::span<const float> in, std::span<const float> min,
     std::span<const float> max, int num_bits, bool narrow_range, std::span<float> d_input,

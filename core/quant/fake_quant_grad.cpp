@@ -101,13 +101,6 @@ void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
   }
 }
 
-void fake_quant_args_grad(std::span<const float> gradient, std::span<const float> in, float min,
-                          float max, int num_bits, bool narrow_range, std::span<float> d_input,
-                          std::string_view name) {
-  check_fake_quant_args_range(min, max, name);
-  fake_quant_mask(gradient, in, nudge(min, max, num_bits, narrow_range, name), d_input);
-}
-
 RangeGradient fake_quant_vars_grad(std::span<const float> gradient, std::span<const float> in,
                                    float min, float max, int num_bits, bool narrow_range,
                                    std::span<float> d_input, std::string_view name) {

@@ -45,7 +45,14 @@ void check_range(Range range, const RangeName& name) {
   }
 }
 
-// The rule of choose_quantization_params_tflite for any range of non-zero width.
+/// A scale, not yet rounded to float32, and its zero point.
+struct ScaleZeroPoint {
+  double scale = 0.0;
+  std::int32_t zero_point = 0;
+};
+
+// TensorFlow Lite's ChooseQuantizationParams for any range of non-zero width: the zero point comes
+// from the end with the smaller rounding error.
 ScaleZeroPoint choose(Range range, std::int32_t qmin, std::int32_t qmax) {
   const double lo = qmin;
   const double hi = qmax;
@@ -65,8 +72,7 @@ Range make_symmetric(Range range, const QuantSpec& spec) {
   return {std::min(range.min, range.max / ratio), std::max(range.max, range.min * ratio)};
 }
 
-/// choose_scale_zero_point() for a valid spec.
-ScaleZeroPoint choose_on_grid(Range range, const QuantSpec& spec, const RangeName& name) {
+ScaleZeroPoint choose_scale_zero_point(Range range, const QuantSpec& spec, const RangeName& name) {
   check_range(range, name);
   if (spec.symmetric) {
     range = make_symmetric(range, spec);
@@ -159,32 +165,6 @@ void QuantParams::validate(std::string_view name) const {
   }
 }
 
-ScaleZeroPoint choose_quantization_params_tflite(double rmin, double rmax, std::int32_t qmin,
-                                                 std::int32_t qmax) {
-  constexpr std::string_view kName = "choose_quantization_params";
-  if (!std::isfinite(rmin) || !std::isfinite(rmax)) {
-    throw NumericError(fmt::format("{}: the range [{}, {}] is not finite", kName, rmin, rmax));
-  }
-  if (!(rmin <= 0.0 && 0.0 <= rmax)) {
-    throw InvalidArgument(
-        fmt::format("{}: check failure: the range [{}, {}] does not hold 0", kName, rmin, rmax));
-  }
-  if (qmin >= qmax) {
-    throw InvalidArgument(
-        fmt::format("{}: check failure: qmin {} is not below qmax {}", kName, qmin, qmax));
-  }
-  if (rmin == rmax) {
-    return {0.0, 0};
-  }
-  return choose({rmin, rmax}, qmin, qmax);
-}
-
-ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,
-                                       std::string_view tensor_name) {
-  spec.validate(tensor_name);
-  return choose_on_grid({min, max}, spec, {tensor_name});
-}
-
 QuantParams choose_quant_params(std::span<const float> mins, std::span<const float> maxs,
                                 const QuantSpec& spec, std::string_view tensor_name) {
   spec.validate(tensor_name);
@@ -202,7 +182,7 @@ QuantParams choose_quant_params(std::span<const float> mins, std::span<const flo
   for (std::size_t c = 0; c < mins.size(); ++c) {
     RangeName name{tensor_name};
     if (spec.axis >= 0) name.channel = c;
-    const ScaleZeroPoint chosen = choose_on_grid({mins[c], maxs[c]}, spec, name);
+    const ScaleZeroPoint chosen = choose_scale_zero_point({mins[c], maxs[c]}, spec, name);
     params.scales.push_back(static_cast<float>(chosen.scale));
     params.zero_points.push_back(chosen.zero_point);
     check_codes_are_finite(params, c, name, {mins[c], maxs[c]});

@@ -58,35 +58,21 @@ struct QuantParams {
   bool operator==(const QuantParams&) const = default;
 };
 
-/// A scale, not yet rounded to float32, and its zero point.
-struct ScaleZeroPoint {
-  double scale = 0.0;
-  std::int32_t zero_point = 0;
-  bool operator==(const ScaleZeroPoint&) const = default;
-};
-
-/// TensorFlow Lite's ChooseQuantizationParams, in double: scale = (rmax - rmin) / (qmax - qmin);
-/// the zero point comes from the end with the smaller rounding error, clamped and rounded half away
-/// from zero. [0, 0] gives scale 0, zero point 0. Throws InvalidArgument unless
-/// rmin <= 0 <= rmax and qmin < qmax, NumericError if a bound is not finite.
-[[nodiscard]] ScaleZeroPoint choose_quantization_params_tflite(double rmin, double rmax,
-                                                               std::int32_t qmin,
-                                                               std::int32_t qmax);
-
-/// Applies the rule of the TensorFlow Lite converter, in double, to the integers of `spec` (its
-/// axis does not matter). A range of width <= 1e-6 is first widened to contain [-5e-7, 5e-7], so
-/// that a range of zeros gets a valid scale; a range without 0 keeps its width and shifts; signed
-/// values are the unsigned ones minus 2^(bits - 1), those at the top of int8 plus 128 - 2^bits. A
-/// symmetric spec first widens the range to [-m, m] (narrow) or [-m * 2^b / (2^b - 2), m], m the
-/// largest magnitude that fits. Throws NumericError, naming `tensor_name`, if a bound is NaN or
-/// infinite or min > max.
-[[nodiscard]] ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,
-                                                     std::string_view tensor_name);
-
-/// Applies choose_scale_zero_point to each channel and rounds the scales to float32. `mins` and
-/// `maxs` hold one value if spec.axis is -1, else one per channel. Throws InvalidArgument for other
-/// sizes, NumericError, naming the tensor and the channel, for a range that is NaN, infinite,
-/// reversed or so wide that the outermost quantized values would represent infinity.
+/// Applies the rule of the TensorFlow Lite converter, in double, to the integers of `spec`, for
+/// each channel, and rounds the scales to float32: scale = (max - min) / (qmax - qmin); the zero
+/// point comes from the end with the smaller rounding error, clamped and rounded half away from
+/// zero.
+///
+/// A range of width <= 1e-6 is first widened to contain [-5e-7, 5e-7], so that a range of zeros
+/// gets a valid scale; a range without 0 keeps its width and shifts; signed values are the unsigned
+/// ones minus 2^(bits - 1), those at the top of int8 plus 128 - 2^bits. A symmetric spec first
+/// widens the range to [-m, m] (narrow) or [-m * 2^b / (2^b - 2), m], m the largest magnitude that
+/// fits.
+///
+/// `mins` and `maxs` hold one value if spec.axis is -1, else one per channel. Throws
+/// InvalidArgument for other sizes, NumericError, naming the tensor and the channel, for a range
+/// that is NaN, infinite, reversed or so wide that the outermost quantized values would represent
+/// infinity.
 [[nodiscard]] QuantParams choose_quant_params(std::span<const float> mins,
                                               std::span<const float> maxs, const QuantSpec& spec,
                                               std::string_view tensor_name);

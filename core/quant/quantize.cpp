@@ -129,8 +129,6 @@ void with_mode(RoundMode mode, Function function) {
       return function(std::integral_constant<RoundMode, RoundMode::half_to_even>{});
     case RoundMode::half_away:
       return function(std::integral_constant<RoundMode, RoundMode::half_away>{});
-    case RoundMode::half_up:
-      throw InvalidArgument("quantize: rounds half away or half to even, not half up");
   }
   throw InvalidArgument(
       fmt::format("quantize: a RoundMode outside the enumeration: {}", static_cast<int>(mode)));

@@ -13,8 +13,7 @@ namespace octet {
 ///
 /// NaN becomes the zero point; infinities become qmin or qmax. Input and output must not overlap.
 /// Throws InvalidArgument if sizes differ, the parameters are invalid
-/// (QuantParams::validate), qmin, qmax or a zero point do not fit the integer type, or the mode is
-/// half_up.
+/// (QuantParams::validate), or qmin, qmax or a zero point do not fit the integer type.
 ///
 /// Without a shape there must be one scale. With a shape, an element has the scale of its index on
 /// params.quantized_dimension, or the only scale.

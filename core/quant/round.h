@@ -21,18 +21,10 @@ namespace octet {
 /// @overload
 [[nodiscard]] inline double round_half_away(double x) noexcept { return std::round(x); }
 
-/// Computes floor(x + 0.5) with the sum rounded to the type of x, as TensorFlow does: ties go
-/// towards +infinity, and the largest float below 0.5 gives 1.
-[[nodiscard]] inline float round_half_up(float x) noexcept { return std::floor(x + 0.5F); }
-/// @overload
-[[nodiscard]] inline double round_half_up(double x) noexcept { return std::floor(x + 0.5); }
-
 /// Rounds by the mode.
 template <std::floating_point F>
 [[nodiscard]] inline F round_by(RoundMode mode, F x) noexcept {
   switch (mode) {
-    case RoundMode::half_up:
-      return round_half_up(x);
     case RoundMode::half_away:
       return round_half_away(x);
     case RoundMode::half_to_even:

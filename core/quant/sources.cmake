@@ -12,7 +12,6 @@ target_sources(octet_runtime PRIVATE
   quant/packed_codes.cpp
   quant/quant_params.cpp
   quant/quantize.cpp
-  quant/tensorflow/quantize_and_dequantize.cpp
   quant/requantize.cpp
   quant/rounding.cpp
   quant/softmax.cpp

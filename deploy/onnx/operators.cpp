@@ -2,12 +2,12 @@
 
 namespace octet::detail {
 
-const OnnxOperator& onnx_operator(OpCode code) {
-  static const std::array forms = {
-#define OCTET_ROW(name, number) onnx_forms::name(),
+void write_operator(OnnxNodes& nodes, const Operands& operands) {
+  static constexpr std::array kForms = {
+#define OCTET_ROW(name, number) onnx_forms::name,
 #include <octet/runtime/operators.def>
   };
-  return forms[index_of(code)];
+  kForms[index_of(operands.op.code)](nodes, operands);
 }
 
 }  // namespace octet::detail

@@ -71,18 +71,13 @@ class OnnxNodes {
   OnnxValues& values_;
 };
 
-/// One operator in ONNX files.
-struct OnnxOperator {
-  void (*write)(OnnxNodes& nodes, const Operands& operands);
-};
-
-/// The operators, by families in operators/.
+/// Write one operator each, by families in operators/.
 namespace onnx_forms {
-#define OCTET_ROW(name, number) OnnxOperator name();
+#define OCTET_ROW(name, number) void name(OnnxNodes& nodes, const Operands& operands);
 #include <octet/runtime/operators.def>
 }  // namespace onnx_forms
 
-/// Throws FormatError for an unknown code.
-const OnnxOperator& onnx_operator(OpCode code);
+/// Writes an operator as nodes. Throws FormatError for an unknown code.
+void write_operator(OnnxNodes& nodes, const Operands& operands);
 
 }  // namespace octet::detail

@@ -34,7 +34,7 @@ std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& 
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
     try {
-      detail::onnx_operator(op.code).write(nodes, {model, op});
+      detail::write_operator(nodes, {model, op});
     } catch (const InvalidArgument& error) {
       const std::string& result = model.tensors[static_cast<std::size_t>(op.outputs[0])].name;
       throw InvalidArgument(fmt::format("to_onnx: operator {} ({}) '{}': {}", i, to_string(op.code),

@@ -94,8 +94,7 @@ class ImportedGraph {
     std::vector<OperatorLayers> converted = convert_all(source_);
     for (const std::int32_t input : source_.inputs) {
       const ModelTensor& tensor = tensor_at(source_, input);
-      std::vector<Index> shape(tensor.shape.begin() + 1, tensor.shape.end());
-      values_[input] = model_.input(Shape(std::move(shape)), name_for(tensor.name, "input"));
+      values_[input] = model_.input(tensor.example_shape(), name_for(tensor.name, "input"));
     }
     for (OperatorLayers& layers : converted) add(std::move(layers));
     for (const std::int32_t output : source_.outputs) model_.output(value_of(output));

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/strides.h>
 #include <octet/import/weights/weight_layout.h>
 
 #include <algorithm>
@@ -9,16 +10,6 @@ namespace octet::detail {
 namespace {
 
 using Order = std::vector<Index>;
-
-std::vector<Index> row_major(const Shape& shape) {
-  std::vector<Index> strides(static_cast<std::size_t>(shape.rank()));
-  Index stride = 1;
-  for (Index axis = shape.rank() - 1; axis >= 0; --axis) {
-    strides[static_cast<std::size_t>(axis)] = stride;
-    stride *= shape[axis];
-  }
-  return strides;
-}
 
 /// By position in [..., channels], row-major: the position in [channels, ...].
 Order channels_first(const Shape& shape) {
@@ -68,7 +59,7 @@ Order flattened_order(const Model& model, std::size_t i) {
   return joined;
 }
 
-WeightLayout as_it_is(const Shape& shape) { return {shape, row_major(shape)}; }
+WeightLayout as_it_is(const Shape& shape) { return {shape, row_major_strides(shape)}; }
 
 /// A kernel as PyTorch lays it out; see load_weights().
 WeightLayout pytorch_kernel(const Shape& s, const LayerWeights& weights) {

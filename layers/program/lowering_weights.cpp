@@ -56,11 +56,6 @@ std::string bias_name(const Step& step) {
   return step.weights_name.empty() ? "bias" : step.weights_name + "_bias";
 }
 
-/// The shape of one example of a tensor.
-Shape example_of(const ModelTensor& tensor) {
-  return Shape(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
-}
-
 std::vector<std::int32_t> extents_of(const Tensor& tensor) {
   std::vector<std::int32_t> extents;
   for (Index axis = 0; axis < tensor.rank(); ++axis) {
@@ -89,7 +84,7 @@ std::int32_t Lowering::linear(const Current& now, std::int32_t input) {
   const LayerWeights weights =
       now.step.weights ? now.step.weights() : require_weights(layer, now.owner);
   if (now.step.weights) {
-    require_operator_weights(weights, example_of(tensor(input)), now.result.shape, now.owner);
+    require_operator_weights(weights, tensor(input).example_shape(), now.result.shape, now.owner);
   }
   const bool separate = now.on_integers && has_separate_clamp(weights, now.step.clamp,
                                                               now.step.scheme->options->rounding);

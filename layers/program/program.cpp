@@ -23,7 +23,7 @@ Program program_of_one(AnyLayer& layer) {
   for (const Shape& shape : layer.input_shapes()) inputs.push_back(graph.input(nullptr, shape));
   program.outputs = {graph.emit(layer, inputs).front().index};
   program.result_of_layer = program.outputs;
-  finish(program);
+  count_readers(program);
   return program;
 }
 
@@ -50,15 +50,11 @@ LayerWeights weights_of(const Step& step) {
   return step.weights ? step.weights() : step.layer->weights().value();
 }
 
-void finish(Program& program) {
+void count_readers(Program& program) {
   for (const Step& step : program.steps) {
     for (const std::size_t input : step.inputs) ++program.values[input].readers;
   }
   for (const std::size_t output : program.outputs) program.values[output].is_output = true;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const std::shared_ptr<StepScheme> scheme = program.steps[i].scheme;
-    if (scheme != nullptr && scheme->prepare != nullptr) scheme->prepare(program, i);
-  }
 }
 
 Program program_of(const Layer& layer) { return program_of_one(layer); }

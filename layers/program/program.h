@@ -54,9 +54,6 @@ struct StepScheme {
   WeightOscillation* oscillation = nullptr;
   /// What integer_operator() keeps of a step from one batch to the next.
   std::shared_ptr<PreparedStep> prepared{};
-  Tensor (*run)(const Step& step, const StepInputs& inputs) = nullptr;
-  /// Called once when the program is complete; null where there is nothing to prepare.
-  void (*prepare)(Program& program, std::size_t step) = nullptr;
 };
 
 /// One operator of a program.
@@ -141,13 +138,13 @@ struct Program {
 /// The weights of a step of kind linear as they are now.
 LayerWeights weights_of(const Step& step);
 
-/// Counts the readers of all values and calls StepScheme::prepare, once all layers have emitted.
-void finish(Program& program);
+/// Counts the readers of all values, once all layers have emitted.
+void count_readers(Program& program);
 
 /// The steps of one built layer, which reads values from outside.
 Program program_of(const Layer& layer);
 /// @overload
-/// The steps can be run, too.
+/// run_alone() can run the steps, too.
 Program program_of(Layer& layer);
 
 /// Makes every clamp of its own that is the only reader of a step in floats, which can end in one,

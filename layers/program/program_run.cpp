@@ -5,6 +5,7 @@
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program_run.h>
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/step_rules.h>
 
 #include <algorithm>
@@ -19,10 +20,16 @@ bool is_quantized(const Step& step, const Tensor& result) {
          result.quantization() != nullptr;
 }
 
+void prepare(Program& program) {
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    if (program.steps[i].scheme != nullptr) prepare_quantized(program, i);
+  }
+}
+
 /// A step by itself: in floats, or as its scheme says.
 Tensor carried_out(const Step& step, const StepInputs& in) {
   Tensor y = step.scheme == nullptr ? run_in_floats(step, in.result, in.x, in.context)
-                                    : step.scheme->run(step, in);
+                                    : run_quantized(step, in);
   if (step.kind == Step::Kind::op && step.code == OpCode::logistic) {
     keep_logits(Activation::sigmoid, y, in.x[0], in.context);
   }
@@ -50,7 +57,8 @@ Program program_of(const Model& model) {
   for (const std::size_t output : model.output_layers()) {
     program.outputs.push_back(program.result_of_layer[output]);
   }
-  finish(program);
+  count_readers(program);
+  prepare(program);
   return program;
 }
 
@@ -115,7 +123,7 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
     widened_[step.result] = widest * (drops ? step.function.training_range : 1.0F);
   }
   const bool ends_layer = program_.result_of_layer[step.node] == step.result;
-  // Files have a quantized tensor of it where it is quantized.
+  // lower() writes one tensor per such step; `seen` lists the same ones.
   const bool computes = step.kind != Step::Kind::parameter;
   if (seen != nullptr && computes && (ends_layer || is_quantized(step, result))) {
     seen->push_back(result);
@@ -133,8 +141,8 @@ std::vector<Tensor> run(const Program& program, const Model& model, std::span<co
   return run.outputs();
 }
 
-Tensor run_alone(const Program& program, std::span<const Tensor> inputs,
-                 const ForwardContext& context) {
+Tensor run_alone(Program program, std::span<const Tensor> inputs, const ForwardContext& context) {
+  prepare(program);
   std::vector<Tensor> values(program.values.size());
   std::ranges::copy(inputs, values.begin());
   for (const Step& step : program.steps) {

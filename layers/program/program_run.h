@@ -49,7 +49,6 @@ std::vector<Tensor> run(const Program& program, const Model& model, std::span<co
                         const ForwardContext& context, const Model::Visit& visit);
 
 /// The result of the program of one layer. What a Concatenate joins has no scale in common there.
-Tensor run_alone(const Program& program, std::span<const Tensor> inputs,
-                 const ForwardContext& context);
+Tensor run_alone(Program program, std::span<const Tensor> inputs, const ForwardContext& context);
 
 }  // namespace octet

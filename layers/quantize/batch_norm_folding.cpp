@@ -68,12 +68,8 @@ Model with_folded_batch_norm(const Model& model, BatchNormMode mode,
     } else if (const BatchNorm* alone = as_batch_norm(source)) {
       layer = folded(std::make_unique<ChannelIdentity>(source.name()), *alone, mode, source);
     }
-    values[i] = result.add(std::move(layer), inputs);
+    values[i] = result.add_built(std::move(layer), inputs);
     if (behind != nullptr) values[model.readers(i).front()] = values[i];
-    Layer& added = *result.layers().back();
-    if (!added.built()) {
-      added.build_all(result.shapes_read_by(result.layers().size() - 1), Random());
-    }
   }
   for (const std::size_t output : model.output_layers()) result.output(*values[output]);
   return result;

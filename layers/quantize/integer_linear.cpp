@@ -1,7 +1,6 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/kernels/repeated_row.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/quantized_tensor.h>
@@ -9,7 +8,9 @@
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/program/lowering.h>
+#include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/real_sums.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/fully_connected.h>
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -31,7 +31,7 @@ void append(std::vector<Tensor>& list, std::vector<Tensor> more) {
   std::ranges::move(more, std::back_inserter(list));
 }
 
-/// Whether all that a grid's codes pass lies between the activation's clamps.
+/// Whether all that quantized values pass lies between the activation's clamps.
 bool is_within_activation(const GradientWindow& window) {
   return window.lo > window.above && window.hi < window.below;
 }
@@ -39,94 +39,7 @@ bool is_within_activation(const GradientWindow& window) {
 /// Changes the rows [begin, end) of a kernel's gradient.
 using KernelMask = std::function<void(Index begin, Index end, float* rows)>;
 
-/// The reals of sums, clamp(sum * scale), a scale for each unit.
-class RealForm {
- public:
-  RealForm(std::vector<float> scales, RealLimits clamp)
-      : scales_(std::move(scales)), repeated_(scales_, kMostRepeated), clamp_(clamp) {}
-
-  Index width() const { return static_cast<Index>(scales_.size()); }
-
-  /// Writes those of `rows` rows of units [unit, unit + units); rows lie `stride` apart in `sums`
-  /// and `out_stride` in `out`.
-  void write(const std::int32_t* sums, Index stride, Index rows, Index unit, Index units,
-             float* out, Index out_stride) const {
-    const bool whole = units == width() && stride == units && out_stride == units;
-    const Index step = whole ? static_cast<Index>(repeated_.rows()) : 1;
-    const float* scales = whole ? repeated_.data() : scales_.data() + unit;
-    for (Index i = 0; i < rows; i += step, sums += step * stride, out += step * out_stride) {
-      kernels().passes.real_sums(sums, static_cast<std::size_t>(std::min(step, rows - i) * units),
-                                 scales, clamp_.lo, clamp_.hi, out);
-    }
-  }
-
- private:
-  static constexpr std::size_t kMostRepeated = 512;
-
-  std::vector<float> scales_;
-  RepeatedRow repeated_;
-  RealLimits clamp_;
-};
-
 }  // namespace
-
-/// A matrix of sums and its reals: made where they are read, as they would take as much memory
-/// again as the sums.
-class IntegerLinear::RealSums {
- public:
-  RealSums(std::shared_ptr<const std::int32_t[]> sums, std::vector<float> scales, RealLimits clamp)
-      : sums_(std::move(sums)), form_(std::move(scales), clamp) {}
-
-  /// Elements of the parts that write() takes best: those that backward passes read at once.
-  std::size_t grain() const { return static_cast<std::size_t>(form_.width()) * kRowsPerChunk; }
-
-  /// Writes the elements [begin, end), whole rows.
-  void write(std::size_t begin, std::size_t end, float* out) const {
-    const Index width = form_.width();
-    form_.write(sums_.get() + begin, width, static_cast<Index>(end - begin) / width, 0, width, out,
-                width);
-  }
-
-  /// The limits of the real values in rows [begin, end) and units [unit, unit + units), begin <
-  /// end. Scaling and clamping the sums of a unit keeps their order, so the extremes of the real
-  /// values are those of the sums.
-  MinMax limits(Index begin, Index end, Index unit, Index units) const {
-    const Index width = form_.width();
-    // Rows of few units are measured several at a time, side by side.
-    const Index together = units == width ? std::max<Index>(1, kColumns / units) : 1;
-    const ScratchBuffer<std::int32_t, RealSums> memory(
-        static_cast<std::size_t>(2 * (together + 1) * units));
-    std::int32_t* const found = memory.data();
-    std::int32_t* const lowest = found + 2 * together * units;
-    std::int32_t* const highest = lowest + units;
-    std::fill_n(lowest, units, std::numeric_limits<std::int32_t>::max());
-    std::fill_n(highest, units, std::numeric_limits<std::int32_t>::min());
-    const auto measure = [&](Index first, Index rows, Index count) {
-      const Index columns = count * units;
-      kernels().passes.column_limits(sums_.get() + first * width + unit, width * count,
-                                     static_cast<std::size_t>(rows),
-                                     static_cast<std::size_t>(columns), found, found + columns);
-      for (const std::int32_t* from = found; from < found + columns; from += units) {
-        for (Index j = 0; j < units; ++j) {
-          lowest[j] = std::min(lowest[j], from[j]);
-          highest[j] = std::max(highest[j], from[columns + j]);
-        }
-      }
-    };
-    const Index rest = (end - begin) % together;
-    if (end - begin >= together) measure(begin, (end - begin) / together, together);
-    if (rest > 0) measure(end - rest, 1, rest);
-    const ScratchBuffer<float, RealSums> reals(static_cast<std::size_t>(2 * units));
-    form_.write(lowest, units, 2, unit, units, reals.data(), units);
-    return min_max({reals.data(), static_cast<std::size_t>(2 * units)});
-  }
-
- private:
-  static constexpr Index kColumns = 64;
-
-  std::shared_ptr<const std::int32_t[]> sums_;
-  RealForm form_;
-};
 
 /// What the backward pass needs beyond the sums.
 struct IntegerLinear::Operands {
@@ -202,7 +115,7 @@ struct IntegerLinear::Operands {
                                     to.reshape(real.shape()));
   }
 
-  /// passed() of a result on the grid `output`, whose codes clamp at least as much as the window's
+  /// Computes passed() of a result whose quantized values clamp at least as much as the window's
   /// activation does; and the gradients of what that is learned from, in one pass over `real`.
   std::pair<SumsGradient, std::vector<Tensor>> passed_and_learned(const Tensor& real,
                                                                   const Tensor& g,
@@ -340,7 +253,7 @@ Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation act
                                   FunctionRef<void(Index begin, Index end)> done) const {
   const ProfilePart profiled("requantization");
   require_operator_range(output, real_limits(activation_).lo == 0.0F, operands_->owner);
-  // The operator clamps to all of int8, also where the grid ends above.
+  // The operator clamps to all of int8, also where the range ends above it.
   const QuantParams stored = QuantParams::per_tensor(output.scale(), output.zero_point());
   const detail::DenseEpilogue epilogue(
       operands_->sums->requantizer(operands_->input_scale, operands_->weight_params.scales,

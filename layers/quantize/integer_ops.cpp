@@ -23,9 +23,9 @@
 namespace octet {
 namespace {
 
-/// A model of one step, whose inputs have the quantization parameters of `in` and whose outputs are
-/// the results of all of its operators.
-IntegerModel model_of(const Step& step, const StepInputs& in) {
+/// Lowers one step, as an export does, to the model that training runs it by: its inputs have the
+/// quantization parameters of `in`, its outputs are the results of all of its operators.
+IntegerModel single_step_model(const Step& step, const StepInputs& in) {
   const std::string& owner = step.scheme->owner;
   Lowering lowering(owner, Lowering::Numbers::integers);
   std::vector<std::int32_t> tensors;
@@ -99,8 +99,7 @@ std::vector<Tensor> run_on_codes(const PreparedOperators& operators, std::span<c
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < made.size(); ++i) {
     const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.outputs[i])];
-    const Shape example(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
-    results.push_back(quantized_tensor(example.with_batch(batch),
+    results.push_back(quantized_tensor(tensor.example_shape().with_batch(batch),
                                        std::make_shared<const QuantParams>(tensor.quantization),
                                        {tensor.dtype, std::move(made[i])}));
   }
@@ -157,7 +156,8 @@ namespace {
 PreparedStep::Operators prepared_operators(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const auto make = [&] {
-    return std::make_shared<const PreparedOperators>(model_of(step, in), scheme.options->rounding);
+    return std::make_shared<const PreparedOperators>(single_step_model(step, in),
+                                                     scheme.options->rounding);
   };
   const bool keeps = scheme.prepared != nullptr && step.kind != Step::Kind::linear &&
                      step.parameter_inputs.empty();

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/min_max.h>
+#include <octet/core/quant/axis.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/observer.h>
 
@@ -9,13 +10,6 @@
 
 namespace octet {
 namespace {
-
-/// How many values of one channel lie together where `axis` is that of the channels.
-std::size_t run_length(const Shape& shape, int axis) {
-  std::size_t length = 1;
-  for (int i = axis + 1; i < shape.rank(); ++i) length *= static_cast<std::size_t>(shape.dim(i));
-  return length;
-}
 
 /// Finds the limits of channels whose values lie together in runs of `inner`. Returns whether all
 /// values are finite.
@@ -83,7 +77,8 @@ std::vector<Observer::Range> Observer::limits_of(const Tensor& x) const {
     std::vector<float> memory(2 * channels);
     const auto mins = std::span(memory).first(channels);
     const auto maxs = std::span(memory).last(channels);
-    const std::size_t inner = run_length(x.shape(), spec_.axis);
+    const std::size_t inner =
+        split_axis(x.shape().dims(), spec_.axis, x.span().size(), owner_).inner;
     finite = inner == 1 ? min_max_columns(x.span(), mins, maxs)
                         : min_max_runs(x.span(), inner, mins, maxs);
     for (std::size_t c = 0; c < channels; ++c) limits[c] = {mins[c], maxs[c]};

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/quant/axis.h>
 #include <octet/layers/quantize/observers.h>
 
 #include <algorithm>
@@ -117,13 +118,11 @@ void FixedObserver::describe(Description& description) const {
 void MeanMagnitudeObserver::observe(const Tensor& x) {
   const std::size_t channels = limits_of(x).size();
   const int axis = spec().axis;
-  // How many neighbours belong to one channel.
-  std::size_t run = 1;
-  for (int i = axis + 1; axis >= 0 && i < x.shape().rank(); ++i) {
-    run *= static_cast<std::size_t>(x.dim(i));
-  }
   std::vector<double> sums(channels);
   const std::span<const float> values = x.span();
+  // How many neighbours belong to one channel.
+  const std::size_t run =
+      axis < 0 ? 1 : split_axis(x.shape().dims(), axis, values.size(), owner()).inner;
   for (std::size_t i = 0; i < values.size(); ++i) {
     sums[axis < 0 ? 0 : i / run % channels] += std::fabs(double{values[i]});
   }

@@ -1,9 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
-#include <octet/layers/model.h>
 #include <octet/layers/quantize/oscillation.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
 
 #include <algorithm>
 #include <cmath>
@@ -135,17 +133,6 @@ std::vector<NamedTensor> WeightOscillation::counters() const {
   if (freezes()) {
     result.push_back({"oscillation_mean", mean_});
     result.push_back({"oscillation_frozen", frozen_});
-  }
-  return result;
-}
-
-std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold) {
-  std::vector<OscillatingWeights> result;
-  for (const auto& layer : model.layers()) {
-    const auto* wrapper = as_quantize_wrapper(*layer);
-    const WeightOscillation* oscillation = wrapper ? wrapper->oscillation() : nullptr;
-    if (oscillation == nullptr) continue;
-    result.push_back({layer->name(), oscillation->share(threshold), oscillation->frozen_share()});
   }
   return result;
 }

@@ -9,8 +9,6 @@
 
 namespace octet {
 
-class Model;
-
 /// How often a kernel's quantized weights oscillate in training (Nagel et al., ICML 2022). In
 /// training pass t, o = 1 for a weight whose quantized value changed, and in the direction opposite
 /// to its last change, else 0; f = m o + (1 - m) f is the frequency, with m = 0.01.
@@ -54,17 +52,5 @@ class WeightOscillation {
   /// 1 where it is frozen.
   Tensor code_, direction_, frequency_, mean_, frozen_;
 };
-
-/// How much of a layer's kernel oscillates between quantized values.
-struct OscillatingWeights {
-  std::string layer;
-  double share = 0.0;   ///< of the weights, those that swing more often than the threshold
-  double frozen = 0.0;  ///< of the weights, those that were frozen
-};
-
-/// The oscillating weights of every layer of a model for which QuantizeOptions::count_oscillations
-/// or freeze_oscillations_above asks. `threshold` is a frequency, 1 / 200 by default as in the
-/// paper.
-std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold = 0.005F);
 
 }  // namespace octet

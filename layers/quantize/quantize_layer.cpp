@@ -3,7 +3,6 @@
 #include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_layer.h>
-#include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 
 namespace octet {
@@ -25,9 +24,7 @@ std::vector<GraphValue> QuantizeLayer::emit(Graph& graph,
       std::make_shared<StepScheme>(StepScheme{.owner = name(),
                                               .options = &options_,
                                               .result = quantizer_.get(),
-                                              .prepared = make_prepared_step(),
-                                              .run = run_quantized,
-                                              .prepare = prepare_quantized});
+                                              .prepared = make_prepared_step()});
   return {result};
 }
 

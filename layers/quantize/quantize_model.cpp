@@ -167,13 +167,15 @@ class Quantization {
     if (const std::size_t used = source_.used_layer(i); used != i) {
       on_grid_[i] = on_grid_[used];
       has_fixed_scale_[i] = has_fixed_scale_[used];
-      return add(std::make_unique<ReusedLayer>(added_[used], copy->name()), inputs_of(i));
+      return result_.add_built(std::make_unique<ReusedLayer>(added_[used], copy->name()),
+                               inputs_of(i));
     }
     if (plans_[i].config == nullptr) {
       on_grid_[i] = copy->example_shape() != nullptr;
       added_[i] = copy->name();
-      const Value value = add(std::move(copy), inputs_of(i));
-      return on_grid_[i] ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
+      const Value value = result_.add_built(std::move(copy), inputs_of(i));
+      return on_grid_[i] ? result_.add_built(std::make_unique<QuantizeLayer>(options_), {value})
+                         : value;
     }
     const std::size_t clamp = fusible_clamp(i);
     if (clamp != i) copy = copy->with_activation(source_.layers()[clamp]->activation());
@@ -187,7 +189,7 @@ class Quantization {
     on_grid_[i] = gives_codes(*wrapper);
     added_[i] = wrapper->name();
     const QuantizeWrapper& added = *wrapper;
-    Value value = add(std::move(wrapper), inputs_of(i));
+    Value value = result_.add_built(std::move(wrapper), inputs_of(i));
     has_fixed_scale_[i] = gives_fixed_scale(added, i);
     if (clamp != i) {
       fused_[clamp] = true;
@@ -231,9 +233,9 @@ class Quantization {
   /// The result of a layer in float behind a QuantizeLayer, one for all that read it.
   Value on_grid(std::size_t i) {
     if (!put_on_grid_[i]) {
-      put_on_grid_[i] =
-          add(std::make_unique<QuantizeLayer>(default_activation_quantizer(options_), options_),
-              {values_[i]});
+      put_on_grid_[i] = result_.add_built(
+          std::make_unique<QuantizeLayer>(default_activation_quantizer(options_), options_),
+          {values_[i]});
     }
     return *put_on_grid_[i];
   }
@@ -265,16 +267,6 @@ class Quantization {
     return source_.layers()[i]->with_activation(clamp.activation()) == nullptr ? i : next;
   }
 
-  /// Copies are built already and keep their weights; what is new is built on what stands in front.
-  Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
-    Layer& added = *layer;
-    Value value = result_.add(std::move(layer), inputs);
-    if (!added.built()) {
-      added.build_all(result_.shapes_read_by(result_.layers().size() - 1), Random());
-    }
-    return value;
-  }
-
   const Model& source_;
   std::vector<Plan> plans_;
   QuantizeOptions options_;
@@ -294,17 +286,13 @@ class Quantization {
 }  // namespace
 
 void require_float_model(const Model& model, std::string_view operation) {
-  if (!model.built()) {
-    throw InvalidArgument(
-        fmt::format("{}: expected a built model, found \"{}\" without tensors; call build() first",
-                    operation, model.name()));
-  }
+  model.require_built(operation);
   for (const auto& layer : model.layers()) {
-    if (layer->is_quantized()) {
-      throw InvalidArgument(fmt::format(
-          "{}: expected a float model, found \"{}\", whose layer \"{}\" is quantized already",
-          operation, model.name(), layer->name()));
-    }
+    if (!layer->is_quantized()) continue;
+    throw InvalidArgument(
+        fmt::format("{}: expected a float model, found \"{}\", whose layer \"{}\" is quantized "
+                    "already; give it the model in front of quantize_model()",
+                    operation, model.name(), layer->name()));
   }
 }
 
@@ -312,8 +300,8 @@ Model quantize_model(const Model& model, const QuantizeOptions& options) {
   require_float_model(model, "quantize_model");
   require_no_marks(model, "quantize_model");
   static_cast<void>(default_8bit(options));
-  const auto is_quantized = [](const Layer& layer) { return !layer.quantization().in_float; };
-  const Model source = with_folded_batch_norm(model, options.batch_norm, is_quantized);
+  const auto wants_quantization = [](const Layer& layer) { return !layer.quantization().in_float; };
+  const Model source = with_folded_batch_norm(model, options.batch_norm, wants_quantization);
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < source.layers().size(); ++i) {
     // A layer that is used once more has its plan already.
@@ -322,7 +310,7 @@ Model quantize_model(const Model& model, const QuantizeOptions& options) {
       continue;
     }
     const Layer& layer = *source.layers()[i];
-    const bool stays = layer.example_shape() != nullptr || !is_quantized(layer);
+    const bool stays = layer.example_shape() != nullptr || !wants_quantization(layer);
     plans.push_back(stays ? Plan{} : plan_of(layer, options, "quantize_model"));
   }
   return Quantization(source, std::move(plans), options).run();

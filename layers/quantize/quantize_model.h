@@ -124,6 +124,18 @@ void freeze_batch_norm(Model& model);
 /// Lets tensors pass unchanged while off; ranges are observed all the same.
 void enable_quantization(Model& model, bool enabled);
 
+/// How much of a layer's kernel oscillates between quantized values.
+struct OscillatingWeights {
+  std::string layer;
+  double share = 0.0;   ///< of the weights, those that swing more often than the threshold
+  double frozen = 0.0;  ///< of the weights, those that were frozen
+};
+
+/// The oscillating weights of every layer of a model for which QuantizeOptions::count_oscillations
+/// or freeze_oscillations_above asks. `threshold` is a frequency, 1 / 200 by default as in the
+/// paper.
+std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold = 0.005F);
+
 /// Whether the model came from quantize_model() or quantize_apply().
 bool is_quantized(const Model& model);
 

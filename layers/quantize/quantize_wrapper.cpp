@@ -7,7 +7,6 @@
 #include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/result_rule.h>
 #include <octet/layers/quantize/step_rules.h>
@@ -16,7 +15,7 @@
 #include <utility>
 
 namespace octet {
-namespace {}  // namespace
+
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
     : Layer(layer == nullptr || layer->name().empty() ? "" : "quant_" + layer->name()),
@@ -131,7 +130,7 @@ bool QuantizeWrapper::is_quantized_step(const Step& step, bool gives_result, boo
                                         ResultRule rule) const {
   if (step.kind == Step::Kind::function) return gives_result && result_;
   if (has_kernel()) return kernel_ || !result_ || gives_result || is_behind;
-  // What is quantized though its operator gives it a scale are real values.
+  // A config may quantize an output whose operator fixes the scale: its steps then run in float.
   if (result_) return rule == ResultRule::measured || gives_result;
   return rule != ResultRule::measured && rule != ResultRule::unknown;
 }
@@ -153,9 +152,7 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
         StepScheme{.owner = name(),
                    .options = &config_->options(),
                    .result = i == of_result ? result_.get() : nullptr,
-                   .prepared = keeps_operators ? make_prepared_step() : nullptr,
-                   .run = run_quantized,
-                   .prepare = prepare_quantized});
+                   .prepared = keeps_operators ? make_prepared_step() : nullptr});
     if (step.kind != Step::Kind::linear) continue;
     step.scheme->kernel = kernel_.get();
     step.scheme->oscillation = oscillation_.get();

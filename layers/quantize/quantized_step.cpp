@@ -6,6 +6,7 @@
 #include <octet/layers/activation_function.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/program/float_step.h>
+#include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>

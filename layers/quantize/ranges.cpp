@@ -29,18 +29,6 @@ std::vector<Quantizer*> quantizers_of_results(const Layer& layer) {
   return quantizers;
 }
 
-/// Throws InvalidArgument unless every input has an example to take ranges from.
-void require_samples(std::string_view operation, const Model& model,
-                     std::span<const Tensor> inputs) {
-  model.require_inputs(operation, inputs);
-  for (const Tensor& samples : inputs) {
-    if (samples.defined() && samples.rank() > 0 && samples.size() > 0) continue;
-    throw InvalidArgument(fmt::format(
-        "{}: expected samples [n, ...] to take ranges from, found {}", operation,
-        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
-  }
-}
-
 /// Whether the tensor of a quantizer that takes its range from what it sees was 0 throughout.
 bool saw_zeros_alone(const Quantizer& quantizer) {
   const ObservedRange& range = quantizer.observer().range();
@@ -52,6 +40,17 @@ bool saw_zeros_alone(const Quantizer& quantizer) {
 
 }  // namespace
 
+void detail::require_samples(std::string_view operation, const Model& model,
+                             std::span<const Tensor> inputs) {
+  model.require_inputs(operation, inputs);
+  for (const Tensor& samples : inputs) {
+    if (samples.defined() && samples.rank() > 0 && samples.size() > 0) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: expected samples [n, ...], found {}", operation,
+        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
+  }
+}
+
 void detail::show_samples(Model& model, std::span<const Tensor> inputs) {
   if (!is_quantized(model)) {
     throw InvalidArgument(
@@ -59,7 +58,7 @@ void detail::show_samples(Model& model, std::span<const Tensor> inputs) {
                     "calibrate what quantize_model() returns",
                     model.name()));
   }
-  require_samples("calibrate", model, inputs);
+  detail::require_samples("calibrate", model, inputs);
   no_grad([&] {
     return model.forward_all(inputs, {.mode = ForwardContext::Mode::calibration, .logits = true});
   });
@@ -102,7 +101,7 @@ std::vector<std::string> calibrate(Model& model, std::span<const Tensor> inputs)
 
 Model quantize_post_training(const Model& model, std::span<const Tensor> inputs,
                              const QuantizeOptions& options) {
-  require_samples("quantize_post_training", model, inputs);
+  detail::require_samples("quantize_post_training", model, inputs);
   Model quantized = quantize_model(model, options);
   calibrate(quantized, inputs);
   return quantized;
@@ -137,6 +136,17 @@ bool has_ranges(const Model& model) {
   bool all = true;
   for_each_quantizer(model, [&all](Quantizer& quantizer) { all = all && quantizer.has_range(); });
   return all;
+}
+
+std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold) {
+  std::vector<OscillatingWeights> result;
+  for (const auto& layer : model.layers()) {
+    const auto* wrapper = as_quantize_wrapper(*layer);
+    const WeightOscillation* oscillation = wrapper ? wrapper->oscillation() : nullptr;
+    if (oscillation == nullptr) continue;
+    result.push_back({layer->name(), oscillation->share(threshold), oscillation->frozen_share()});
+  }
+  return result;
 }
 
 }  // namespace octet

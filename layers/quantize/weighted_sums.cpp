@@ -32,9 +32,7 @@ class DenseSumsOfLayer final : public WeightedSums {
   Index rows() const override { return x_shape_.without_dim(-1).size(); }
   Index rows_per_line() const override { return 1; }
 
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
+  void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const override {
     sums_.sums(rows(), codes, sums, [&](Index begin, Index end) { done(begin, end, 0, units()); });
   }
   void compute(const std::int8_t* codes, Take take) const override {
@@ -76,7 +74,8 @@ Conv2DGeometry of_one_image(Conv2DGeometry geometry) {
   return geometry;
 }
 
-/// The reals of weight codes [units, patch], as the kernel lies: [patch, units].
+/// Computes the real values of quantized weights [units, patch], as the kernel lies: [patch,
+/// units].
 Tensor real_kernel(const Shape& shape, std::span<const std::int8_t> weights,
                    std::span<const float> scales) {
   Tensor kernel(shape);
@@ -97,31 +96,25 @@ class WindowSumsOfLayer : public WeightedSums {
  public:
   /// Sums of a layer that makes `results` [batch, height, width, units] with a kernel [height,
   /// width, inputs, units].
-  WindowSumsOfLayer(const Shape& x, const Shape& results, const Shape& kernel,
-                    const WeightCodes& codes)
+  WindowSumsOfLayer(const Shape& results, const Shape& kernel, const WeightCodes& codes)
       : weights_(codes.weights.unpack()),
         scales_(codes.weight_params.scales),
-        x_shape_(x),
         results_(results),
         kernel_(kernel) {}
 
-  Shape result_shape() const override {
-    Shape shape = results_;
-    while (shape.rank() > x_shape_.rank()) shape = shape.without_dim(1);
-    return shape;
-  }
+  Shape result_shape() const override { return results_; }
   Index rows() const override { return results_.size() / units(); }
   Index rows_per_line() const override { return results_[2]; }
 
   Tensor input_gradient(const Tensor& g) const override {
     const ProfilePart profiled("input gradient");
-    return input_gradient_of_images(real_kernel(), g.reshape(results_)).reshape(x_shape_);
+    return input_gradient_of_images(real_kernel(), g.reshape(results_));
   }
 
   Tensor kernel_gradient(
       const Tensor& x, const Tensor& g,
       std::function<void(Index begin, Index end, float* rows)> finish) const override {
-    Tensor result = kernel_gradient_of_images(x, g.reshape(results_)).reshape(kernel_);
+    Tensor result = kernel_gradient_of_images(x, g.reshape(results_));
     if (finish) finish(0, kernel_.size() / units(), result.mutable_data());
     return result;
   }
@@ -135,48 +128,14 @@ class WindowSumsOfLayer : public WeightedSums {
   Tensor images_of_results(const Tensor& g) const {
     return detail::TensorAccess::view(g, results_);
   }
-  ConvGradients in_shapes_of_layer(ConvGradients gradients) const {
-    if (gradients.x.defined()) gradients.x = gradients.x.reshape(x_shape_);
-    if (gradients.kernel.defined()) gradients.kernel = gradients.kernel.reshape(kernel_);
-    return gradients;
-  }
   Tensor real_kernel() const { return octet::real_kernel(kernel_, weights_, scales_); }
 
   virtual Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const = 0;
   virtual Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const = 0;
 
-  /// One number per unit.
-  static std::vector<std::int32_t> bias_or_zeros(std::vector<std::int32_t> bias, Index units) {
-    bias.resize(static_cast<std::size_t>(units));
-    return bias;
-  }
-
-  /// compute() of sums that are made block by block.
-  template <class Sums>
-  void compute_blocks(
-      const Sums& blocks, Index images, const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const {
-    blocks.for_blocks(images, codes,
-                      [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
-                        write_sums(sums + begin * units());
-                        done(begin, end, 0, units());
-                      });
-  }
-  template <class Sums>
-  void compute_blocks(const Sums& blocks, Index images, const std::int8_t* codes, Take take) const {
-    blocks.for_blocks(images, codes,
-                      [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
-                        const ScratchBuffer<std::int32_t, WindowSumsOfLayer> sums(
-                            static_cast<std::size_t>((end - begin) * units()));
-                        write_sums(sums.data());
-                        take(begin, end, 0, units(), sums.data());
-                      });
-  }
-
  private:
   std::vector<std::int8_t> weights_;
   std::vector<float> scales_;
-  Shape x_shape_;
   Shape results_;
   Shape kernel_;
 };
@@ -184,16 +143,13 @@ class WindowSumsOfLayer : public WeightedSums {
 /// CONV_2D.
 class ConvSumsOfLayer final : public WindowSumsOfLayer {
  public:
-  ConvSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, const WeightCodes& codes,
-                  std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry.output_shape(), geometry.kernel_shape(), codes),
+  ConvSumsOfLayer(const Conv2DGeometry& geometry, const WeightCodes& codes, std::int32_t zero_point)
+      : WindowSumsOfLayer(geometry.output_shape(), geometry.kernel_shape(), codes),
         geometry_(geometry),
         sums_(of_one_image(geometry), detail::pack_groups(geometry, weights()), codes.bias,
               zero_point) {}
 
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
+  void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const override {
     sums_.sums(geometry_.images, codes, sums, done);
   }
   void compute(const std::int8_t* codes, Take take) const override {
@@ -207,8 +163,7 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   bool reads_gradient_once() const override { return geometry_.window.is_pointwise(); }
   ConvGradients gradients(const Tensor& x, const Tensor& g,
                           const WantedGradients& wanted) const override {
-    return in_shapes_of_layer(
-        conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted));
+    return conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -229,30 +184,64 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   detail::ConvSums sums_;
 };
 
-/// DEPTHWISE_CONV_2D.
-class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
+/// A convolution whose kernel makes sums block by block.
+template <class Sums>
+class BlockSumsOfLayer : public WindowSumsOfLayer {
  public:
-  DepthwiseSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, const WeightCodes& codes,
-                       std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry.output_shape(), geometry.kernel_shape(), codes),
-        geometry_(geometry),
-        sums_(of_one_image(geometry), taps_first(weights(), geometry.filters),
-              bias_or_zeros(codes.bias, geometry.filters), zero_point) {}
-
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
-    compute_blocks(sums_, geometry_.images, codes, sums, done);
+  void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const override {
+    const auto write = [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+      write_sums(sums + begin * units());
+      done(begin, end, 0, units());
+    };
+    sums_.for_blocks(geometry_.images, codes, write);
   }
   void compute(const std::int8_t* codes, Take take) const override {
-    compute_blocks(sums_, geometry_.images, codes, take);
+    const auto pass = [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+      const ScratchBuffer<std::int32_t, WindowSumsOfLayer> sums(
+          static_cast<std::size_t>((end - begin) * units()));
+      write_sums(sums.data());
+      take(begin, end, 0, units(), sums.data());
+    };
+    sums_.for_blocks(geometry_.images, codes, pass);
   }
+
+ protected:
+  /// `arrange` gives the weights in the order of the kernel.
+  BlockSumsOfLayer(const Conv2DGeometry& geometry, const Shape& results, const Shape& kernel,
+                   const WeightCodes& codes, std::int32_t zero_point,
+                   FunctionRef<std::vector<std::int8_t>(std::span<const std::int8_t>)> arrange)
+      : WindowSumsOfLayer(results, kernel, codes),
+        geometry_(geometry),
+        sums_(of_one_image(geometry), arrange(weights()), bias_or_zeros(codes.bias), zero_point) {}
+
+  const Conv2DGeometry& geometry() const { return geometry_; }
+
+ private:
+  /// One number per unit.
+  std::vector<std::int32_t> bias_or_zeros(std::vector<std::int32_t> bias) const {
+    bias.resize(static_cast<std::size_t>(units()));
+    return bias;
+  }
+
+  Conv2DGeometry geometry_;
+  Sums sums_;
+};
+
+/// DEPTHWISE_CONV_2D.
+class DepthwiseSumsOfLayer final
+    : public BlockSumsOfLayer<detail::DepthwiseSums<std::int8_t, std::int32_t>> {
+ public:
+  DepthwiseSumsOfLayer(const Conv2DGeometry& geometry, const WeightCodes& codes,
+                       std::int32_t zero_point)
+      : BlockSumsOfLayer(geometry, geometry.output_shape(), geometry.kernel_shape(), codes,
+                         zero_point, [&](std::span<const std::int8_t> weights) {
+                           return taps_first(weights, geometry.filters);
+                         }) {}
 
   bool reads_gradient_once() const override { return true; }
   ConvGradients gradients(const Tensor& x, const Tensor& g,
                           const WantedGradients& wanted) const override {
-    return in_shapes_of_layer(
-        depthwise_conv2d_gradients(depthwise(), x, real_kernel(), images_of_results(g), wanted));
+    return depthwise_conv2d_gradients(geometry(), x, real_kernel(), images_of_results(g), wanted);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -264,42 +253,25 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
   }
 
  private:
-  DepthwiseConv2DGeometry depthwise() const {
-    return {.window = geometry_.window,
-            .images = geometry_.images,
-            .channels = geometry_.channels,
-            .multiplier = geometry_.filters_per_group()};
-  }
   Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
-    return depthwise_conv2d_input_gradient(depthwise(), kernel, g);
+    return depthwise_conv2d_input_gradient(geometry(), kernel, g);
   }
   Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const override {
-    return depthwise_conv2d_kernel_gradient(depthwise(), x, g);
+    return depthwise_conv2d_kernel_gradient(geometry(), x, g);
   }
-
-  Conv2DGeometry geometry_;
-  detail::DepthwiseSums<std::int8_t, std::int32_t> sums_;
 };
 
 /// TRANSPOSE_CONV. The geometry is that of the convolution from the results back to the images.
-class TransposedSumsOfLayer final : public WindowSumsOfLayer {
+class TransposedSumsOfLayer final : public BlockSumsOfLayer<detail::TransposedCodeSums> {
  public:
-  TransposedSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, Padding padding,
-                        const WeightCodes& codes, std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry.input_shape(), swapped(geometry.kernel_shape()), codes),
-        geometry_(geometry),
-        xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)),
-        sums_(of_one_image(geometry), weights(), bias_or_zeros(codes.bias, geometry.channels),
-              zero_point) {}
-
-  void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
-    compute_blocks(sums_, geometry_.images, codes, sums, done);
-  }
-  void compute(const std::int8_t* codes, Take take) const override {
-    compute_blocks(sums_, geometry_.images, codes, take);
-  }
+  TransposedSumsOfLayer(const Conv2DGeometry& geometry, Padding padding, const WeightCodes& codes,
+                        std::int32_t zero_point)
+      : BlockSumsOfLayer(geometry, geometry.input_shape(), swapped(geometry.kernel_shape()), codes,
+                         zero_point,
+                         [](std::span<const std::int8_t> weights) {
+                           return std::vector<std::int8_t>(weights.begin(), weights.end());
+                         }),
+        xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)) {}
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                           float output_scale, Rounding rounding) const override {
@@ -314,15 +286,13 @@ class TransposedSumsOfLayer final : public WindowSumsOfLayer {
   static Tensor swapped(const Tensor& kernel) { return permute(kernel, {0, 1, 3, 2}); }
 
   Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
-    return transposed_conv2d_input_gradient(geometry_, swapped(kernel), g);
+    return transposed_conv2d_input_gradient(geometry(), swapped(kernel), g);
   }
   Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const override {
-    return swapped(transposed_conv2d_kernel_gradient(geometry_, x, g));
+    return swapped(transposed_conv2d_kernel_gradient(geometry(), x, g));
   }
 
-  Conv2DGeometry geometry_;
   bool xnnpack_takes_;
-  detail::TransposedCodeSums sums_;
 };
 
 }  // namespace
@@ -342,19 +312,20 @@ std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer
   if (!layer.convolution) {
     return std::make_shared<DenseSumsOfLayer>(std::move(codes), x.shape(), zero_point);
   }
-  const Tensor images(images_of(x.shape().without_batch()).with_batch(0));
+  // Graph::linear() has made images of sequences.
+  const Tensor images(x.shape().without_batch().with_batch(0));
   Conv2DGeometry geometry = layer.transposed
                                 ? transposed_geometry(images, layer)
                                 : conv2d_geometry(images, layer.kernel, *layer.convolution);
   geometry.images = x.dim(0);
   if (layer.transposed) {
-    return std::make_shared<TransposedSumsOfLayer>(x.shape(), geometry, layer.convolution->padding,
-                                                   codes, zero_point);
+    return std::make_shared<TransposedSumsOfLayer>(geometry, layer.convolution->padding, codes,
+                                                   zero_point);
   }
   if (layer.depthwise) {
-    return std::make_shared<DepthwiseSumsOfLayer>(x.shape(), geometry, codes, zero_point);
+    return std::make_shared<DepthwiseSumsOfLayer>(geometry, codes, zero_point);
   }
-  return std::make_shared<ConvSumsOfLayer>(x.shape(), geometry, codes, zero_point);
+  return std::make_shared<ConvSumsOfLayer>(geometry, codes, zero_point);
 }
 
 }  // namespace octet

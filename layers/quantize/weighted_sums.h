@@ -27,17 +27,16 @@ class WeightedSums {
 
   /// Writes all sums to `sums`, exactly, and calls done(begin, end, unit, units) once for those of
   /// rows [begin, end) and units [unit, unit + units), on the thread that made them.
-  virtual void compute(
-      const std::int8_t* codes, std::int32_t* sums,
-      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const = 0;
+  using Done = FunctionRef<void(Index begin, Index end, Index unit, Index units)>;
+  virtual void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const = 0;
   /// Computes the sums without storing all of them: gives those of a block of rows and units,
   /// `units` a row, to `take`; their memory is then used again.
   using Take =
       FunctionRef<void(Index begin, Index end, Index unit, Index units, const std::int32_t* sums)>;
   virtual void compute(const std::int8_t* codes, Take take) const = 0;
 
-  /// The gradient of the input from that of the sums, with the reals of the codes that the sums
-  /// were made with.
+  /// Computes the gradient of the input from that of the sums, with the real values of the
+  /// quantized weights.
   virtual Tensor input_gradient(const Tensor& g) const = 0;
   /// The gradient of the kernel for inputs x; `finish(begin, end, rows)`, where given, changes its
   /// rows [begin, end) of one number per unit afterwards.

@@ -56,12 +56,12 @@ TEST(LowerFloat, TakesMarkedLayers) {
 
 TEST(LowerFloat, NamesWhatItCannotExpress) {
   expect_error([] { lower_float(Sequential("bare", Input({4}), Dense(3))); },
-               "\"bare\" is not built");
-  expect_error([] { lower_float(Sequential("empty")); }, "\"empty\" is not built");
+               "\"bare\" has no tensors yet");
+  expect_error([] { lower_float(Sequential("empty")); }, "\"empty\" has no tensors yet");
   expect_error([] { lower_float(build_model(Input({4}), Doubling("mine"))); },
                "\"mine\" of type Doubling");
   expect_error([] { lower_float(quantize_model(build_model(Input({4}), Dense(3)))); },
-               "use lower()");
+               "quantized already; give it the model in front of quantize_model()");
 }
 
 }  // namespace

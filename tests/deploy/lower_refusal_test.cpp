@@ -33,7 +33,7 @@ TEST(LowerRefusal, OfSumsBeyondInt32AndNamesLayerAndChannel) {
 
 TEST(LowerRefusal, OfWhatIsNotQuantized) {
   const Sequential net = build_model(Input({3}), Dense(4, Activation::relu, "a"));
-  expect_error([&] { lower(Sequential("bare", Input({3}))); }, "\"bare\" is not built");
+  expect_error([&] { lower(Sequential("bare", Input({3}))); }, "\"bare\" has no tensors yet");
   expect_error([&] { lower(net); }, "\"a\" of type Dense is not quantized");
   expect_error([&] { lower(build_model(Input({3}, "only"))); }, "is not quantized");
   expect_error([&] { lower(build_model(Input({3})), {.output = IoType::float32}); },

@@ -10,12 +10,14 @@ void write_relu(OnnxNodes& nodes, const Operands& o) {
                          relu_activation(o.op.code));
 }
 
-void write_leaky_relu(OnnxNodes& nodes, const Operands& o) {
+}  // namespace
+
+void onnx_forms::leaky_relu(OnnxNodes& nodes, const Operands& o) {
   nodes.finish_function(o, "LeakyRelu", {{"alpha", o.op.as<LeakyReluAttributes>().alpha}});
 }
 
 /// x times its HardSigmoid: ONNX's own HardSwish is younger than the operators that we write.
-void write_hard_swish(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::hard_swish(OnnxNodes& nodes, const Operands& o) {
   if (nodes.exact() && o.input().is_quantized()) return nodes.finish_table(o);
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
@@ -26,11 +28,13 @@ void write_hard_swish(OnnxNodes& nodes, const Operands& o) {
   nodes.finish(values.node("Mul", {x, gate}, name + "/function"), out);
 }
 
-void write_logistic(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Sigmoid"); }
+void onnx_forms::logistic(OnnxNodes& nodes, const Operands& o) {
+  nodes.finish_function(o, "Sigmoid");
+}
 
-void write_tanh(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Tanh"); }
+void onnx_forms::tanh(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Tanh"); }
 
-void write_softmax(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::softmax(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -43,20 +47,10 @@ void write_softmax(OnnxNodes& nodes, const Operands& o) {
   nodes.finish(values.node("Softmax", {x}, name + "/softmax", {{"axis", std::int64_t{-1}}}), out);
 }
 
-}  // namespace
+void onnx_forms::relu(OnnxNodes& nodes, const Operands& o) { write_relu(nodes, o); }
 
-OnnxOperator onnx_forms::relu() { return {write_relu}; }
-OnnxOperator onnx_forms::relu6() { return {write_relu}; }
-OnnxOperator onnx_forms::relu_n1_to_1() { return {write_relu}; }
+void onnx_forms::relu6(OnnxNodes& nodes, const Operands& o) { write_relu(nodes, o); }
 
-OnnxOperator onnx_forms::leaky_relu() { return {write_leaky_relu}; }
-
-OnnxOperator onnx_forms::hard_swish() { return {write_hard_swish}; }
-
-OnnxOperator onnx_forms::logistic() { return {write_logistic}; }
-
-OnnxOperator onnx_forms::tanh() { return {write_tanh}; }
-
-OnnxOperator onnx_forms::softmax() { return {write_softmax}; }
+void onnx_forms::relu_n1_to_1(OnnxNodes& nodes, const Operands& o) { write_relu(nodes, o); }
 
 }  // namespace octet::detail

@@ -175,19 +175,21 @@ void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geome
   write_convolution(nodes, o, "Conv", attributes, suffix, order);
 }
 
-void write_fully_connected(OnnxNodes& nodes, const Operands& o) {
+}  // namespace
+
+void onnx_forms::fully_connected(OnnxNodes& nodes, const Operands& o) {
   const bool keeps_axes = o.op.as<FullyConnectedAttributes>().keep_num_dims;
   if (keeps_axes && o.output().shape.size() > 2) return write_mat_mul(nodes, o);
   write_dense(nodes, o);
 }
 
-void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::conv_2d(OnnxNodes& nodes, const Operands& o) {
   const Conv2DGeometry geometry = conv_2d_geometry(o);
   if (geometry.is_matrix_product()) return write_dense(nodes, o);
   write_conv(nodes, o, geometry, "/filters", {0, 3, 1, 2});
 }
 
-void write_depthwise(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::depthwise_conv_2d(OnnxNodes& nodes, const Operands& o) {
   if (nodes.exact() && o.input().is_quantized() && !o.has_input(2)) {
     throw InvalidArgument(fmt::format(
         "to_onnx: DEPTHWISE_CONV_2D '{}': style exact computes rounding mode fp32, in which a sum "
@@ -200,7 +202,7 @@ void write_depthwise(OnnxNodes& nodes, const Operands& o) {
 
 /// Filters [channels, units, height, width]. Rows and columns that no pixel reaches, behind the
 /// last, are "output_padding".
-void write_transpose_conv(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::transpose_conv(OnnxNodes& nodes, const Operands& o) {
   const Window w = transpose_conv_geometry(o).window;
   if (nodes.exact() && o.input().is_quantized() && !xnnpack_takes_transpose_conv(o)) {
     throw InvalidArgument(fmt::format(
@@ -219,12 +221,5 @@ void write_transpose_conv(OnnxNodes& nodes, const Operands& o) {
   attributes.push_back({"output_padding", Extents{beyond(w.y), beyond(w.x)}});
   write_convolution(nodes, o, "ConvTranspose", attributes, "/transposed", {3, 0, 1, 2});
 }
-
-}  // namespace
-
-OnnxOperator onnx_forms::fully_connected() { return {write_fully_connected}; }
-OnnxOperator onnx_forms::conv_2d() { return {write_conv_2d}; }
-OnnxOperator onnx_forms::depthwise_conv_2d() { return {write_depthwise}; }
-OnnxOperator onnx_forms::transpose_conv() { return {write_transpose_conv}; }
 
 }  // namespace octet::detail

@@ -41,7 +41,9 @@ std::string matrices(OnnxNodes& nodes, const Operands& o, std::size_t i, bool ad
   return nodes.values().node("Transpose", {terms}, name, {{"perm", axes}});
 }
 
-void write_batch_matmul(OnnxNodes& nodes, const Operands& o) {
+}  // namespace
+
+void onnx_forms::batch_matmul(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -58,9 +60,5 @@ void write_batch_matmul(OnnxNodes& nodes, const Operands& o) {
   }
   nodes.finish_clamped(y, out, FusedActivation::none);
 }
-
-}  // namespace
-
-OnnxOperator onnx_forms::batch_matmul() { return {write_batch_matmul}; }
 
 }  // namespace octet::detail

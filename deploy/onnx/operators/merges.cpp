@@ -88,7 +88,9 @@ void write_add(OnnxNodes& nodes, const Operands& o) {
   });
 }
 
-void write_mul(OnnxNodes& nodes, const Operands& o) {
+}  // namespace
+
+void onnx_forms::mul(OnnxNodes& nodes, const Operands& o) {
   if (!nodes.exact() || !o.output().is_quantized()) {
     return write_binary_of_reals(nodes, o, "Mul", "/product");
   }
@@ -110,7 +112,7 @@ void write_mul(OnnxNodes& nodes, const Operands& o) {
 }
 
 /// ONNX repeats the slopes as a .tflite file does.
-void write_prelu(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::prelu(OnnxNodes& nodes, const Operands& o) {
   if (!nodes.exact() || !o.output().is_quantized()) {
     return write_binary_of_reals(nodes, o, "PRelu", "/function");
   }
@@ -120,22 +122,15 @@ void write_prelu(OnnxNodes& nodes, const Operands& o) {
 }
 
 /// Codes are copied, so that there is no way between codes and reals.
-void write_concatenation(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::concatenation(OnnxNodes& nodes, const Operands& o) {
   Names inputs;
   for (const std::int32_t i : o.op.inputs) inputs.push_back(nodes.values().value(i));
   nodes.node_to("Concat", inputs, o.op.outputs[0],
                 {{"axis", static_cast<std::int64_t>(concatenation_axis(o))}});
 }
 
-}  // namespace
+void onnx_forms::add(OnnxNodes& nodes, const Operands& o) { write_add(nodes, o); }
 
-OnnxOperator onnx_forms::add() { return {write_add}; }
-OnnxOperator onnx_forms::sub() { return {write_add}; }
-
-OnnxOperator onnx_forms::mul() { return {write_mul}; }
-
-OnnxOperator onnx_forms::prelu() { return {write_prelu}; }
-
-OnnxOperator onnx_forms::concatenation() { return {write_concatenation}; }
+void onnx_forms::sub(OnnxNodes& nodes, const Operands& o) { write_add(nodes, o); }
 
 }  // namespace octet::detail

@@ -8,8 +8,10 @@ namespace {
 
 using Extents = OnnxNodes::Extents;
 
+}  // namespace
+
 /// Codes are compared as they are.
-void write_max_pool(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::max_pool_2d(OnnxNodes& nodes, const Operands& o) {
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
   const std::string x = channels_first(nodes, nodes.values().value(o.op.inputs[0]), name);
@@ -24,6 +26,8 @@ void write_max_pool(OnnxNodes& nodes, const Operands& o) {
   };
   nodes.node_to("Clip", {y, limit("/lowest", range.lo), limit("/highest", range.hi)}, out);
 }
+
+namespace {
 
 /// By output along an axis: how many taps lie inside the image, with room for the other axes.
 std::string tap_counts(OnnxNodes& nodes, const WindowAxis& axis, const Extents& shape,
@@ -82,7 +86,9 @@ void write_mean_of_windows(OnnxNodes& nodes, const Operands& o) {
                         pool_range({o.model, o.op, Rounding::fp32}));
 }
 
-void write_average_pool(OnnxNodes& nodes, const Operands& o) {
+}  // namespace
+
+void onnx_forms::average_pool_2d(OnnxNodes& nodes, const Operands& o) {
   if (nodes.exact() && o.input().is_quantized()) return write_mean_of_windows(nodes, o);
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -93,6 +99,8 @@ void write_average_pool(OnnxNodes& nodes, const Operands& o) {
   const std::string mean = nodes.values().node("AveragePool", {x}, name + "/pool", attributes);
   channels_last_to(nodes, nodes.finish_rearranged(mean, out, o.op.activation()), out);
 }
+
+namespace {
 
 std::int64_t keeps_axes(const Operands& o) { return o.op.as<MeanAttributes>().keep_dims ? 1 : 0; }
 
@@ -121,8 +129,10 @@ void write_mean_of_axes(OnnxNodes& nodes, const Operands& o) {
   nodes.node_to("Cast", {clamped}, out, {{"to", static_cast<std::int64_t>(values.type_of(out))}});
 }
 
+}  // namespace
+
 /// Version 18 of ReduceMean reads its axes.
-void write_mean(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::mean(OnnxNodes& nodes, const Operands& o) {
   if (nodes.exact() && o.input().is_quantized()) return write_mean_of_axes(nodes, o);
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
@@ -137,12 +147,5 @@ void write_mean(OnnxNodes& nodes, const Operands& o) {
   attributes.push_back({"keepdims", keeps_axes(o)});
   nodes.finish(values.node("ReduceMean", inputs, name + "/mean", attributes), out);
 }
-
-}  // namespace
-
-OnnxOperator onnx_forms::average_pool_2d() { return {write_average_pool}; }
-OnnxOperator onnx_forms::max_pool_2d() { return {write_max_pool}; }
-
-OnnxOperator onnx_forms::mean() { return {write_mean}; }
 
 }  // namespace octet::detail

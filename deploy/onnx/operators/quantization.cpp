@@ -1,9 +1,7 @@
 #include <octet/deploy/onnx/operators.h>
 
 namespace octet::detail {
-namespace {
-
-void write_quantize(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::quantize(OnnxNodes& nodes, const Operands& o) {
   const std::int32_t in = o.op.inputs[0];
   const std::int32_t out = o.op.outputs[0];
   if (!o.input().is_quantized()) return nodes.values().quantize(nodes.values().value(in), out);
@@ -11,14 +9,8 @@ void write_quantize(OnnxNodes& nodes, const Operands& o) {
   nodes.finish_regridded(nodes.values().reals(in), out, FusedActivation::none);
 }
 
-void write_dequantize(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::dequantize(OnnxNodes& nodes, const Operands& o) {
   nodes.values().dequantize(o.op.inputs[0], nodes.values().value(o.op.outputs[0]));
 }
-
-}  // namespace
-
-OnnxOperator onnx_forms::quantize() { return {write_quantize}; }
-
-OnnxOperator onnx_forms::dequantize() { return {write_dequantize}; }
 
 }  // namespace octet::detail

@@ -59,8 +59,10 @@ struct OnnxSlice {
   }
 };
 
+}  // namespace
+
 /// Quantized values are copied. A dropped axis has an extent of 1 in the result of Slice.
-void write_strided_slice(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::strided_slice(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -81,7 +83,7 @@ void write_strided_slice(OnnxNodes& nodes, const Operands& o) {
 }
 
 /// Each part by a Slice: quantized values are copied.
-void write_split(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::split(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::size_t axis = split_axis(o);
   const std::int64_t extent = o.output().shape[axis];
@@ -96,11 +98,13 @@ void write_split(OnnxNodes& nodes, const Operands& o) {
 }
 
 /// Quantized values are moved as they are.
-void write_transpose(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::transpose(OnnxNodes& nodes, const Operands& o) {
   const auto axes = permutation_of(o);
   nodes.node_to("Transpose", {nodes.values().value(o.op.inputs[0])}, o.op.outputs[0],
                 {{"perm", Extents(axes.begin(), axes.end())}});
 }
+
+namespace {
 
 /// Rows (axis 1) or columns (axis 2) by their numbers.
 std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& axis,
@@ -113,10 +117,12 @@ std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& ax
   return nodes.values().node("Gather", {x, indices}, name, {{"axis", number}});
 }
 
+}  // namespace
+
 /// Codes are copied, so that there is no way between codes and reals. A Resize where each row and
 /// column is repeated: by default it takes the pixel in which the centre of the new one lies. Other
 /// sizes by the numbers of rows and columns.
-void write_resize(OnnxNodes& nodes, const Operands& o) {
+void onnx_forms::resize_nearest_neighbor(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -133,20 +139,12 @@ void write_resize(OnnxNodes& nodes, const Operands& o) {
   nodes.node_to("Resize", {x, "", scales}, out);
 }
 
-}  // namespace
+void onnx_forms::reshape(OnnxNodes& nodes, const Operands& o) { write_reshape(nodes, o); }
 
-OnnxOperator onnx_forms::reshape() { return {write_reshape}; }
-OnnxOperator onnx_forms::squeeze() { return {write_reshape}; }
+void onnx_forms::squeeze(OnnxNodes& nodes, const Operands& o) { write_reshape(nodes, o); }
 
-OnnxOperator onnx_forms::pad() { return {write_pad}; }
-OnnxOperator onnx_forms::padv2() { return {write_pad}; }
+void onnx_forms::pad(OnnxNodes& nodes, const Operands& o) { write_pad(nodes, o); }
 
-OnnxOperator onnx_forms::split() { return {write_split}; }
-
-OnnxOperator onnx_forms::strided_slice() { return {write_strided_slice}; }
-
-OnnxOperator onnx_forms::transpose() { return {write_transpose}; }
-
-OnnxOperator onnx_forms::resize_nearest_neighbor() { return {write_resize}; }
+void onnx_forms::padv2(OnnxNodes& nodes, const Operands& o) { write_pad(nodes, o); }
 
 }  // namespace octet::detail

@@ -1,9 +1,8 @@
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/ops.h>
-#include <octet/core/quant/fake_quant.h>
 #include <octet/tests/core/ops/op_testing.h>
 
-// The tape's side of fake quantization. The arithmetic itself is tested in core/quant.
+// Gradients, errors and threads of fake quantization. Values are tested in core/quant.
 
 namespace octet::test::fake_quant_test {
 namespace {
@@ -28,19 +27,6 @@ Gradients gradients_of(const Op& op, const Tensor& x, const Tensor& min, const T
   return {leaf_x.grad(), leaf_min.grad(), leaf_max.grad()};
 }
 
-TEST(FakeQuantArgs, ComputesWhatTheArithmeticDoes) {
-  const Tensor x = run_of_values({kLong});
-  for (const auto& [min, max, bits, narrow] :
-       {std::tuple{-6.0F, 6.0F, 8, false}, {-1.0F, 3.0F, 4, true}, {0.5F, 7.0F, 16, false}}) {
-    std::vector<float> expected(kLong);
-    fake_quant_args(x.span(), min, max, bits, narrow, expected);
-    expect_tensor(fake_quant_with_min_max_args(x, min, max, bits, narrow), {kLong}, expected);
-  }
-  std::vector<float> expected(kLong);
-  fake_quant_args(x.span(), -6.0F, 6.0F, 8, false, expected);
-  expect_tensor(fake_quant_with_min_max_args(x), {kLong}, expected);
-}
-
 TEST(FakeQuantArgs, PassesTheGradientInsideTheNudgedRangeInclusive) {
   // Scale 1, zero point 100: nudged limits -100 and 155.
   const float below = std::nextafter(-100.0F, -1e9F);
@@ -50,15 +36,6 @@ TEST(FakeQuantArgs, PassesTheGradientInsideTheNudgedRangeInclusive) {
   fake_quant_with_min_max_args(in, -100.0F, 155.0F)
       .backward(Tensor::from({8}, {1, 2, 3, 4, 5, 6, 7, 8}));
   expect_tensor(in.grad(), {8}, {1, 0, 3, 0, 5, 0, 0, 0});
-}
-
-TEST(FakeQuantVars, ComputesWhatTheArithmeticDoes) {
-  const Tensor x = run_of_values({3, 7});
-  std::vector<float> expected(21);
-  fake_quant_vars(x.span(), -5.0F, 5.5F, 6, true, expected);
-  expect_tensor(
-      fake_quant_with_min_max_vars(x, Tensor::scalar(-5.0F), Tensor::scalar(5.5F), 6, true), {3, 7},
-      expected);
 }
 
 TEST(FakeQuantVars, HasThreeGradients) {
@@ -115,20 +92,6 @@ TEST(FakeQuantVars, IsTheSameOnAnyNumberOfThreads) {
   });
 }
 
-TEST(FakeQuantPerChannel, ComputesWhatTheArithmeticDoes) {
-  for (const Index channels : {1, 3, 40000}) {
-    const Tensor x = run_of_values({5, channels});
-    Tensor min({channels});
-    Tensor max({channels});
-    Random(1).fill_uniform(min.mutable_span(), -5.0F, -1.0F);
-    Random(2).fill_uniform(max.mutable_span(), 1.0F, 5.0F);
-    std::vector<float> expected(static_cast<std::size_t>(x.size()));
-    fake_quant_per_channel(x.span(), min.span(), max.span(), 8, true, expected);
-    expect_tensor(fake_quant_with_min_max_vars_per_channel(x, min, max, 8, true), {5, channels},
-                  expected);
-  }
-}
-
 TEST(FakeQuantPerChannel, SumsTheGradientsOfEachChannelsRange) {
   // Channel 0: limits -100 to 155; channel 1: the zero range.
   const Tensor x = Tensor::from({3, 2}, {-200, 5, 200, -5, 1, 0});
@@ -177,71 +140,6 @@ TEST(FakeQuant, ErrorsNameTheTensor) {
       "fake_quant_with_min_max_vars_per_channel");
 }
 
-const QuantizeAndDequantizeOptions kGiven{.range_given = true};
-
-TEST(QuantizeAndDequantizeV1, PassesTheGradientStraightThroughEverywhere) {
-  const Tensor x = Tensor::from({4}, {-3.0F, -1.0F, 0.26F, 9.0F});
-  const Tensor min = leaf(Tensor::scalar(-1.0F));
-  const Tensor max = leaf(Tensor::scalar(1.0F));
-  std::vector<float> expected(4);
-  quantize_and_dequantize(x.span(), x.shape().dims(), min.span(), max.span(), kGiven, expected,
-                          QuantizeAndDequantizeVersion::v2, "x");
-  expect_tensor(quantize_and_dequantize(x, min, max, kGiven), {4}, expected);
-  Tensor in = leaf(x.clone());
-  quantize_and_dequantize(in, min, max, kGiven).backward(Tensor::from({4}, {1, 2, 3, 4}));
-  expect_tensor(in.grad(), {4}, {1, 2, 3, 4});
-  EXPECT_FALSE(min.grad().defined());
-}
-
-TEST(QuantizeAndDequantizeV2, MasksTheGradientAtTheGivenLimitsAndGivesTheRangeZeros) {
-  const Tensor x = Tensor::from({4}, {-1.001F, -1.0F, 1.0F, 1.001F});
-  const auto op = [](const Tensor& t, const Tensor& min, const Tensor& max) {
-    return quantize_and_dequantize_v2(t, min, max, kGiven);
-  };
-  const Gradients g = gradients_of(op, x, Tensor::scalar(-1.0F), Tensor::scalar(1.0F),
-                                   Tensor::from({4}, {1, 2, 3, 4}));
-  expect_tensor(g.x, {4}, {0, 2, 3, 0});
-  expect_tensor(g.min, {}, {0});
-  expect_tensor(g.max, {}, {0});
-}
-
-TEST(QuantizeAndDequantizeV2, TakesARangePerSlice) {
-  const QuantizeAndDequantizeOptions options{.range_given = true, .axis = 0};
-  const Tensor x = Tensor::from({2, 2}, {-3.0F, 0.5F, -3.0F, 0.5F});
-  const auto op = [&](const Tensor& t, const Tensor& min, const Tensor& max) {
-    return quantize_and_dequantize_v2(t, min, max, options);
-  };
-  const Gradients g = gradients_of(op, x, Tensor::from({2}, {-1, -4}), Tensor::from({2}, {1, 4}),
-                                   Tensor::ones({2, 2}));
-  expect_tensor(g.x, {2, 2}, {0, 1, 1, 1});
-  expect_tensor(g.min, {2}, {0, 0});
-  expect_error([&] { op(x, Tensor::scalar(-1), Tensor::scalar(1)); }, "rank 1");
-  expect_error([&] { quantize_and_dequantize_v2(x, Tensor::from({1}, {-1}), Tensor::scalar(1)); },
-               "quantize_and_dequantize_v2");
-}
-
-TEST(QuantizeAndDequantizeV3, CountsANegativeAxisFromTheEndAndPassesTheGradient) {
-  const Tensor x = random_tensor({2, 3}, 7);
-  const Tensor min = Tensor::from({3}, {-1.0F, -0.5F, -2.0F});
-  const Tensor max = Tensor::from({3}, {1.0F, 0.5F, 2.0F});
-  QuantizeAndDequantizeOptions options = kGiven;
-  options.axis = 1;
-  const Tensor expected = quantize_and_dequantize(x, min, max, options);
-  const auto v3 = [&](const Tensor& t) { return quantize_and_dequantize_v3(t, min, max, options); };
-  expect_tensor(v3(x), {2, 3}, values_of(expected));
-  const Tensor square = random_tensor({3, 3}, 8);
-  options.axis = 0;
-  const Tensor by_rows = quantize_and_dequantize(square, min, max, options);
-  options.axis = -2;
-  expect_tensor(v3(square), {3, 3}, values_of(by_rows));
-  EXPECT_THROW(quantize_and_dequantize(square, min, max, options), InvalidArgument);
-  Tensor in = leaf(square.clone());
-  v3(in).backward(x.reshape({6}).slice(0, 3).reshape({1, 3}) + Tensor::zeros({3, 3}));
-  EXPECT_EQ(in.grad().at({2, 1}), x.at({0, 1}));
-  expect_error([&] { quantize_and_dequantize_v3(x, Tensor::scalar(0), max, options); },
-               "quantize_and_dequantize_v3");
-}
-
 TEST(FakeQuant, ARangeThatWantsNoGradientMayBeObservedAgainBeforeBackward) {
   for (const bool per_channel : {false, true}) {
     const Shape channels = per_channel ? Shape{3} : Shape{};
@@ -263,27 +161,6 @@ TEST(FakeQuant, ARangeThatWantsNoGradientMayBeObservedAgainBeforeBackward) {
     max.mutable_data()[0] = 3.0F;
     expect_error([&] { learned.backward(Tensor::ones({1, 3})); }, "expected input 2");
   }
-}
-
-TEST(GradPassThrough, GivesV2TheGradientOfV1) {
-  const Tensor x = Tensor::from({4}, {-3.0F, -1.0F, 0.26F, 9.0F});
-  const Tensor min = Tensor::scalar(-1.0F);
-  const Tensor max = Tensor::scalar(1.0F);
-  const auto v2 = [&](const Tensor& t) { return quantize_and_dequantize_v2(t, min, max, kGiven); };
-  const auto v1 = [&](const Tensor& t) { return quantize_and_dequantize(t, min, max, kGiven); };
-  const auto passed = [&](const Tensor& t) { return grad_pass_through(v2, t); };
-  expect_tensor(passed(x), {4}, values_of(v1(x)));
-  expect_tensor(gradient_of(passed, x), {4}, values_of(gradient_of(v1, x)));
-  EXPECT_NE(values_of(gradient_of(v2, x)), values_of(gradient_of(v1, x)));
-}
-
-TEST(GradPassThrough, TakesAnyFunctionThatKeepsTheShape) {
-  const Tensor x = random_tensor({2, 3}, 1);
-  const auto same = [](const Tensor& t) { return t; };
-  expect_tensor(gradient_of([&](const Tensor& t) { return grad_pass_through(same, t); }, x), {2, 3},
-                {1, 1, 1, 1, 1, 1});
-  expect_error([&] { grad_pass_through([](const Tensor& t) { return sum(t, {0}); }, x); },
-               "keep the shape [2, 3], found [3]");
 }
 
 }  // namespace

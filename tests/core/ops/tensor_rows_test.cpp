@@ -175,7 +175,7 @@ TEST(TensorRows, GradientsThatNobodyWantsAreUndefined) {
   const Tensor wide = random_tensor({1, 1, 4, 4}, 3);
   const Tensor deep = random_tensor({1, 1, 4, 1}, 3);
   const Conv2DGeometry conv = conv2d_geometry(x, wide, {});
-  const DepthwiseConv2DGeometry depthwise = depthwise_conv2d_geometry(x, deep, {});
+  const Conv2DGeometry depthwise = depthwise_conv2d_geometry(x, deep, {});
   for (const WantedGradients &w :
        {WantedGradients{true, false, true}, {false, true, false}, {true, true, true}}) {
     for (const ConvGradients &all : {conv2d_gradients(conv, x, wide, g, w),

@@ -58,7 +58,7 @@ TEST(FakeQuantGrad, AgreesWithNaive) {
       EXPECT_EQ(sums.d_min, static_cast<float>(want.min));
       EXPECT_EQ(sums.d_max, static_cast<float>(want.max));
       std::vector<float> args(size, 9.0F);
-      fake_quant_args_grad(g, x, min, max, bits, narrow, args);
+      fake_quant_mask(g, x, range, args);
       EXPECT_EQ(args, want.input);
     }
   }
@@ -135,7 +135,7 @@ TEST(FakeQuantGrad, TheLargestWeightMayGetNoGradient) {
     const NudgedRange range = nudge(-max, max, 4, true, "x");
     std::vector<float> d(1);
     const std::vector<float> one{1.0F};
-    fake_quant_args_grad(one, std::vector<float>{max}, -max, max, 4, true, d);
+    fake_quant_mask(one, std::vector<float>{max}, range, d);
     EXPECT_EQ(d[0], max <= range.max ? 1.0F : 0.0F);
     EXPECT_NEAR(range.max, max, max * 1e-6F);
     without += d[0] == 0.0F ? 1 : 0;
@@ -165,9 +165,8 @@ TEST(FakeQuantGrad, Errors) {
   expect_throws<InvalidArgument>([&] { fake_quant_vars_grad(g, x, -1, 1, 8, false, d); },
                                  {"gradient and input must be the same size"});
   expect_throws<InvalidArgument>(
-      [&] { fake_quant_args_grad(x, x, -1, 1, 8, false, std::span(d).first(2)); }, {"room for 2"});
-  expect_throws<InvalidArgument>([&] { fake_quant_args_grad(x, x, 0, 0, 8, false, d); },
-                                 {"min has to be smaller than max"});
+      [&] { fake_quant_mask(x, x, nudge(-1, 1, 8, false, "x"), std::span(d).first(2)); },
+      {"room for 2"});
   expect_throws<NumericError>(
       [&] { fake_quant_vars_grad(x, x, kNan, 1, 8, false, d, "dense/kernel"); }, {"dense/kernel"});
   const std::vector<float> low{-1.0F, -1.0F};

@@ -72,8 +72,6 @@ TEST(FixedPoint, LeftShiftSaturates) {
   EXPECT_EQ(saturating_left_shift(-1, 1000), kInt32Min);
   EXPECT_EQ(saturating_left_shift(0, 1000), 0);
   EXPECT_EQ(saturating_left_shift(kInt32Max, 0), kInt32Max);
-  EXPECT_EQ(saturating_rounding_multiply_by_pot(3, 2), 12);
-  EXPECT_EQ(saturating_rounding_multiply_by_pot(-3, -1), -2);
 }
 
 TEST(QuantizeMultiplier, IsTheNearest) {

@@ -97,9 +97,14 @@ TEST(QuantParams, Validate) {
                                  {"is above qmax"});
 }
 
+struct NaiveChoice {
+  double scale;
+  std::int32_t zero_point;
+};
+
 // Section 7.10, written out again.
-ScaleZeroPoint naive_choose(double rmin, double rmax, double qmin, double qmax) {
-  ScaleZeroPoint result;
+NaiveChoice naive_choose(double rmin, double rmax, double qmin, double qmax) {
+  NaiveChoice result{};
   result.scale = (rmax - rmin) / (qmax - qmin);
   const double candidate_min = qmin - rmin / result.scale;
   const double candidate_max = qmax - rmax / result.scale;
@@ -108,35 +113,6 @@ ScaleZeroPoint naive_choose(double rmin, double rmax, double qmin, double qmax) 
   const double zero = first ? candidate_min : candidate_max;
   result.zero_point = static_cast<std::int32_t>(std::round(std::min(std::max(zero, qmin), qmax)));
   return result;
-}
-
-TEST(ChooseTflite, AgreesWithTheFormula) {
-  PortableRandom random(2);
-  for (int i = 0; i < 2000; ++i) {
-    const double rmin = -static_cast<double>(random.positive(1e-6F, 1e6F));
-    const double rmax = static_cast<double>(random.positive(1e-6F, 1e6F));
-    EXPECT_EQ(choose_quantization_params_tflite(rmin, rmax, -128, 127),
-              naive_choose(rmin, rmax, -128, 127));
-    EXPECT_EQ(choose_quantization_params_tflite(rmin, rmax, 0, 255),
-              naive_choose(rmin, rmax, 0, 255));
-  }
-}
-
-TEST(ChooseTflite, Edges) {
-  EXPECT_EQ(choose_quantization_params_tflite(0, 0, 0, 255), (ScaleZeroPoint{0.0, 0}));
-  EXPECT_EQ(choose_quantization_params_tflite(0, 255, 0, 255), (ScaleZeroPoint{1.0, 0}));
-  // 127.5 rounds away from zero.
-  EXPECT_EQ(choose_quantization_params_tflite(-127.5, 127.5, 0, 255), (ScaleZeroPoint{1.0, 128}));
-  expect_throws<InvalidArgument>([] { (void)choose_quantization_params_tflite(1, 2, 0, 255); },
-                                 {"check failure", "[1, 2]"});
-  expect_throws<InvalidArgument>([] { (void)choose_quantization_params_tflite(-2, -1, 0, 255); },
-                                 {"check failure"});
-  expect_throws<InvalidArgument>([] { (void)choose_quantization_params_tflite(0, 1, 5, 5); },
-                                 {"qmin"});
-  expect_throws<NumericError>(
-      [] { (void)choose_quantization_params_tflite(std::nan(""), 1, 0, 255); }, {"not finite"});
-  expect_throws<NumericError>([] { (void)choose_quantization_params_tflite(0, HUGE_VAL, 0, 255); },
-                              {"not finite"});
 }
 
 TEST(Choose, ZeroRangeGetsAValidScale) {
@@ -150,19 +126,19 @@ TEST(Choose, ZeroRangeGetsAValidScale) {
 }
 
 TEST(Choose, NarrowRangesAreWidened) {
-  // Width 1e-6 is still widened, a little more is not.
-  const ScaleZeroPoint at = choose_scale_zero_point(0.0, 1e-6, unsigned_spec(), "x");
-  EXPECT_DOUBLE_EQ(at.scale, 1.5e-6 / 255);
-  const ScaleZeroPoint above = choose_scale_zero_point(0.0, 1.01e-6, unsigned_spec(), "x");
-  EXPECT_DOUBLE_EQ(above.scale, 1.01e-6 / 255);
-  EXPECT_EQ(above.zero_point, 0);
+  // A width just below 1e-6 is still widened, one just above is not.
+  const QuantParams at = choose_quant_params(0.0F, 0.99e-6F, unsigned_spec(), "x");
+  EXPECT_FLOAT_EQ(at.scale(), 1.49e-6F / 255);
+  const QuantParams above = choose_quant_params(0.0F, 1.01e-6F, unsigned_spec(), "x");
+  EXPECT_FLOAT_EQ(above.scale(), 1.01e-6F / 255);
+  EXPECT_EQ(above.zero_point(), 0);
   // min = max != 0 is thereby extended to zero.
-  const ScaleZeroPoint five = choose_scale_zero_point(5.0, 5.0, unsigned_spec(), "x");
-  EXPECT_DOUBLE_EQ(five.scale, (5.0 + 5e-7) / 255);
-  EXPECT_EQ(five.zero_point, 0);
-  const ScaleZeroPoint minus = choose_scale_zero_point(-5.0, -5.0, unsigned_spec(), "x");
-  EXPECT_DOUBLE_EQ(minus.scale, (5.0 + 5e-7) / 255);
-  EXPECT_EQ(minus.zero_point, 255);
+  const QuantParams five = choose_quant_params(5.0F, 5.0F, unsigned_spec(), "x");
+  EXPECT_EQ(five.scale(), static_cast<float>((5.0 + 5e-7) / 255));
+  EXPECT_EQ(five.zero_point(), 0);
+  const QuantParams minus = choose_quant_params(-5.0F, -5.0F, unsigned_spec(), "x");
+  EXPECT_EQ(minus.scale(), static_cast<float>((5.0 + 5e-7) / 255));
+  EXPECT_EQ(minus.zero_point(), 255);
 }
 
 TEST(Choose, OneSidedRangesKeepTheirWidth) {
@@ -189,7 +165,7 @@ TEST(Choose, SignedCodesAreShiftedUnsignedCodes) {
     EXPECT_EQ(s.zero_point(), u.zero_point() - middle);
     EXPECT_EQ(s.qmin, u.qmin - middle);
     EXPECT_EQ(s.qmax, u.qmax - middle);
-    const ScaleZeroPoint naive = naive_choose(min, max, u.qmin, u.qmax);
+    const NaiveChoice naive = naive_choose(min, max, u.qmin, u.qmax);
     EXPECT_EQ(u.scale(), static_cast<float>(naive.scale));
     EXPECT_EQ(u.zero_point(), naive.zero_point);
   }
@@ -221,15 +197,19 @@ TEST(Choose, Symmetric) {
 
 TEST(Choose, FullStepsOfANarrowRange) {
   QuantSpec spec = unsigned_spec(true);
-  const ScaleZeroPoint reduced = choose_scale_zero_point(-1000, 1000, spec, "x");
-  EXPECT_EQ(reduced, (ScaleZeroPoint{2000.0 / 254, 128}));
+  const auto expect = [&](float min, float max, double scale, std::int32_t zero_point) {
+    const QuantParams got = choose_quant_params(min, max, spec, "x");
+    EXPECT_EQ(got.scale(), static_cast<float>(scale));
+    EXPECT_EQ(got.zero_point(), zero_point);
+  };
+  expect(-1000, 1000, 2000.0 / 254, 128);
   spec.narrow_steps = NarrowSteps::full;
-  EXPECT_EQ(choose_scale_zero_point(-1000, 1000, spec, "x"), (ScaleZeroPoint{2000.0 / 255, 128}));
+  expect(-1000, 1000, 2000.0 / 255, 128);
   // Zero stays a code even if the full range would give it the code that is left out.
-  EXPECT_EQ(choose_scale_zero_point(0, 255, spec, "x"), (ScaleZeroPoint{1.0, 1}));
+  expect(0, 255, 1.0, 1);
   spec.is_signed = true;
-  EXPECT_EQ(choose_scale_zero_point(-1000, 1000, spec, "x"), (ScaleZeroPoint{2000.0 / 255, 0}));
-  EXPECT_EQ(choose_scale_zero_point(0, 255, spec, "x"), (ScaleZeroPoint{1.0, -127}));
+  expect(-1000, 1000, 2000.0 / 255, 0);
+  expect(0, 255, 1.0, -127);
 }
 
 TEST(Choose, HugeRanges) {

@@ -7,7 +7,6 @@ set(OCTET_QUANT_TESTS
   core/quant/lut_test.cpp
   core/quant/packed_codes_test.cpp
   core/quant/quant_params_test.cpp
-  core/quant/quantize_and_dequantize_test.cpp
   core/quant/quantize_test.cpp
   core/quant/range_search_test.cpp
   core/quant/requantize_test.cpp

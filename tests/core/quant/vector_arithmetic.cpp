@@ -73,12 +73,6 @@ void run_divide_by_pot(const Vector& v) {
   run_elementwise(v, [&](std::int32_t x) { return rounding_divide_by_pot(x, exponent); });
 }
 
-void run_multiply_by_pot(const Vector& v) {
-  const int exponent = v.params.at("exponent");
-  run_elementwise(v,
-                  [&](std::int32_t x) { return saturating_rounding_multiply_by_pot(x, exponent); });
-}
-
 void run_exp(const Vector& v) {
   const int bits = v.params.at("integer_bits");
   run_elementwise(v, [&](std::int32_t x) { return exp_on_negative_values(x, bits); });
@@ -100,29 +94,26 @@ void run_input_radius(const Vector& v) {
             v.expected.at("value").get<std::int32_t>());
 }
 
+QuantParams chosen(const Vector& v, bool narrow_range) {
+  QuantSpec spec;
+  spec.is_signed = false;
+  spec.narrow_range = narrow_range;
+  return choose_quant_params(v.input.at("min").get<float>(), v.input.at("max").get<float>(), spec,
+                             "test");
+}
+
 void run_choose(const Vector& v) {
   ASSERT_EQ(v.params.at("type"), "uint8");
-  const auto choose = [&] {
-    return choose_quantization_params_tflite(v.input.at("min"), v.input.at("max"), 0, 255);
-  };
-  if (wants_error(v)) {
-    expect_error([&] { (void)choose(); }, v);
-    return;
-  }
-  const ScaleZeroPoint got = choose();
-  expect_close(std::span(&got.scale, 1), v.expected.at("scale"), v);
-  EXPECT_EQ(got.zero_point, v.expected.at("zero_point").get<std::int32_t>());
+  const QuantParams got = chosen(v, false);
+  expect_close(std::span<const float>(got.scales), v.expected.at("scale"), v);
+  EXPECT_EQ(got.zero_point(), v.expected.at("zero_point").get<std::int32_t>());
 }
 
 void run_converter(const Vector& v) {
   ASSERT_EQ(v.params.at("storage"), "uint8");
-  QuantSpec spec;
-  spec.is_signed = false;
-  spec.narrow_range = v.params.at("narrow_range");
-  const ScaleZeroPoint got =
-      choose_scale_zero_point(v.input.at("min"), v.input.at("max"), spec, "test");
-  expect_close(std::span(&got.scale, 1), v.expected.at("scale"), v);
-  EXPECT_EQ(got.zero_point, v.expected.at("zero_point").get<std::int32_t>());
+  const QuantParams got = chosen(v, v.params.at("narrow_range"));
+  EXPECT_EQ(got.scale(), v.expected.at("scale").get<float>());
+  EXPECT_EQ(got.zero_point(), v.expected.at("zero_point").get<std::int32_t>());
 }
 
 void run_activation_range(const Vector& v) {
@@ -176,7 +167,6 @@ std::map<std::string, VectorRunner> arithmetic_runners() {
   return {{"quantize_multiplier", run_quantize_multiplier},
           {"multiply_by_quantized_multiplier", run_multiply},
           {"rounding_divide_by_pot", run_divide_by_pot},
-          {"saturating_rounding_multiply_by_pot", run_multiply_by_pot},
           {"exp_on_negative_values", run_exp},
           {"one_over_one_plus_x", run_reciprocal},
           {"preprocess_softmax_scaling", run_softmax_scaling},

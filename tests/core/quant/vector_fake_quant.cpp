@@ -1,5 +1,5 @@
 #include <octet/core/quant/fake_quant.h>
-#include <octet/core/quant/tensorflow/quantize_and_dequantize.h>
+#include <octet/tests/core/quant/fake_quant_testing.h>
 #include <octet/tests/core/quant/tensorflow/reference.h>
 #include <octet/tests/core/quant/vector_ops.h>
 
@@ -43,8 +43,10 @@ void run_per_channel(const Vector& v) {
 void run_args_grad(const Vector& v) {
   const std::vector<float> x = floats(v.input.at("data"));
   std::vector<float> d(x.size());
-  fake_quant_args_grad(floats(v.input.at("gradient")), x, scalar(v.params.at("min")),
-                       scalar(v.params.at("max")), grid(v).num_bits, grid(v).narrow_range, d);
+  fake_quant_mask(floats(v.input.at("gradient")), x,
+                  nudge(scalar(v.params.at("min")), scalar(v.params.at("max")), grid(v).num_bits,
+                        grid(v).narrow_range, "test"),
+                  d);
   expect_close(std::span<const float>(d), v.expected.at("grad_input"), v);
 }
 
@@ -90,57 +92,6 @@ void run_per_channel_error(const Vector& v) {
       v);
 }
 
-QuantizeAndDequantizeVersion version(const Vector& v) {
-  switch (v.params.at("version").get<int>()) {
-    case 3:
-      return QuantizeAndDequantizeVersion::v3;
-    case 4:
-      return QuantizeAndDequantizeVersion::v4;
-    default:
-      return QuantizeAndDequantizeVersion::v2;
-  }
-}
-
-std::vector<float> quantize_and_dequantize_of(const Vector& v) {
-  QuantizeAndDequantizeOptions options;
-  options.signed_input = v.params.at("signed_input");
-  const nlohmann::json& bits = v.params.at("num_bits");
-  options.num_bits = bits.is_object() ? quantize_and_dequantize_num_bits(
-                                            integers<std::int32_t>(bits.at("data")), shape_of(bits))
-                                      : bits.get<int>();
-  options.range_given = v.params.at("range_given");
-  options.round_mode = parse_round_mode(v.params.at("round_mode").get<std::string>());
-  options.narrow_range = v.params.at("narrow_range");
-  options.axis = v.params.at("axis");
-  const std::vector<float> x = floats(v.input.at("data"));
-  std::vector<float> y(x.size());
-  quantize_and_dequantize(x, shape_of(v.input), floats(v.input.at("input_min")),
-                          floats(v.input.at("input_max")), options, y, version(v));
-  return y;
-}
-
-void run_qdq(const Vector& v) {
-  expect_close(std::span<const float>(quantize_and_dequantize_of(v)), v.expected.at("data"), v);
-}
-
-void run_qdq_error(const Vector& v) {
-  expect_error([&] { quantize_and_dequantize_of(v); }, v);
-}
-
-void run_qdq_grad(const Vector& v) {
-  const std::vector<float> x = floats(v.input.at("data"));
-  const std::vector<float> min = floats(v.input.at("input_min"));
-  std::vector<float> d(x.size(), 99.0F);
-  std::vector<float> d_min(min.size(), 99.0F);
-  std::vector<float> d_max(min.size(), 99.0F);
-  quantize_and_dequantize_v4_grad(floats(v.input.at("gradient")), x, shape_of(v.input), min,
-                                  floats(v.input.at("input_max")), v.params.at("axis"), d, d_min,
-                                  d_max);
-  expect_close(std::span<const float>(d), v.expected.at("grad_input"), v);
-  expect_close(std::span<const float>(d_min), v.expected.at("grad_min"), v);
-  expect_close(std::span<const float>(d_max), v.expected.at("grad_max"), v);
-}
-
 }  // namespace
 
 std::map<std::string, VectorRunner> fake_quant_runners() {
@@ -154,10 +105,7 @@ std::map<std::string, VectorRunner> fake_quant_runners() {
           {"fake_quant_per_channel_grad", run_per_channel_grad},
           {"fake_quant_per_channel_error", run_per_channel_error},
           {"fake_quant_per_channel_grad_error", run_per_channel_error},
-          {"tflite_fake_quant", run_tflite},
-          {"qdq", run_qdq},
-          {"qdq_error", run_qdq_error},
-          {"qdq_v4_grad", run_qdq_grad}};
+          {"tflite_fake_quant", run_tflite}};
 }
 
 }  // namespace octet::test

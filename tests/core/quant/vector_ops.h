@@ -10,7 +10,7 @@ namespace octet::test {
 /// Runs one vector and checks the outcome.
 using VectorRunner = void (*)(const Vector&);
 
-/// Runners by operation: fake quantization and quantize_and_dequantize.
+/// Runners by operation: fake quantization.
 std::map<std::string, VectorRunner> fake_quant_runners();
 /// Fixed-point arithmetic and the choice of parameters.
 std::map<std::string, VectorRunner> arithmetic_runners();

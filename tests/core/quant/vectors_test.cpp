@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(All, UpstreamVector, ::testing::ValuesIn(vectors_of_roo
                          [](const auto& test) { return test_name(test.param); });
 
 TEST(UpstreamVectors, AllAreThere) {
-  EXPECT_EQ(all_vectors().size(), 258U);
+  EXPECT_EQ(all_vectors().size(), 229U);
   EXPECT_EQ(vectors_of(kOfHigherRooms).size(), 43U);
 }
 

@@ -1,4 +1,4 @@
-#include <octet/core/quant/fake_quant.h>
+#include <octet/core/ops/fake_quant.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_layer.h>
@@ -141,14 +141,12 @@ TEST(QuantizeApply, TakesAUsersConfig) {
   EXPECT_EQ(tensor_named(quantized.state(), "quant_dense/post_activation_max").item(), 2.0F);
   // By hand: x on its grid, a kernel of 15 codes, the result on [-2, 2].
   const Layer& dense = wrapper.wrapped();
-  const float limit = wrapper.kernel_quantizer()->max().item();
-  std::vector<float> kernel(12);
-  fake_quant_vars(dense.weights()->kernel.span(), -limit, limit, 4, true, kernel);
+  const Tensor limit = wrapper.kernel_quantizer()->max();
+  const Tensor kernel =
+      fake_quant_with_min_max_vars(dense.weights()->kernel, -limit, limit, 4, true);
   const Tensor input = quantized.layer("quantize_layer").forward(x, {});
-  const Tensor linear = dense.linear(input, Tensor::from({4, 3}, kernel), dense.weights()->bias);
-  std::vector<float> expected(6);
-  fake_quant_args(linear.span(), -2.0F, 2.0F, 8, false, expected);
-  expect_tensor(y, {2, 3}, expected);
+  const Tensor linear = dense.linear(input, kernel, dense.weights()->bias);
+  expect_tensor(y, {2, 3}, values_of(fake_quant_with_min_max_args(linear, -2.0F, 2.0F)));
 }
 
 TEST(QuantizeApply, TakesALayerOfAnyKindWithAConfig) {
@@ -169,7 +167,7 @@ TEST(QuantizeApply, TakesALayerOfAnyKindWithAConfig) {
 
 TEST(QuantizeApply, RefusesWhatItCannotQuantize) {
   const Sequential unbuilt("bare", Input({4}), Dense(3));
-  expect_error([&] { quantize_apply(unbuilt); }, "quantize_apply: expected a built model");
+  expect_error([&] { quantize_apply(unbuilt); }, "quantize_apply: model");
   const Sequential unmarked = build_model(Input({4}), Dense(3));
   expect_error([&] { quantize_apply(unmarked); }, "found none in \"m\"; use quantize_model()");
   expect_error([&] { quantize_apply(quantize_model(unmarked)); }, "quantized already");

@@ -3,6 +3,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/program/program.h>
+#include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/observers.h>
 #include <octet/layers/quantize/quantize_config.h>

@@ -129,7 +129,7 @@ TEST(PostTraining, IsQuantizeModelAndCalibrate) {
       [&] {
         quantize_post_training(source, Tensor::zeros({0, 4}));
       },
-      "expected samples [n, ...] to take ranges from, found shape [0, 4]");
+      "expected samples [n, ...], found shape [0, 4]");
 }
 
 TEST(Calibrate, RefusesAFloatModelAndNoExamples) {

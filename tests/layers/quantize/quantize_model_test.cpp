@@ -132,7 +132,7 @@ TEST(QuantizeModel, AfterCalibrationIsCloseToTheFloatModel) {
 
 TEST(QuantizeModel, RefusesWhatItCannotQuantize) {
   const Sequential unbuilt("bare", Input({4}), Dense(3));
-  expect_error([&] { quantize_model(unbuilt); }, "quantize_model: expected a built model");
+  expect_error([&] { quantize_model(unbuilt); }, "quantize_model: model");
   expect_error([&] { quantize_model(unbuilt); }, "\"bare\"");
   Sequential quantized = quantize_model(build_model(Input({4}), Dense(3)));
   expect_error([&] { quantize_model(quantized); }, "quantized already");

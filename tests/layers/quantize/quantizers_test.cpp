@@ -1,4 +1,4 @@
-#include <octet/core/quant/fake_quant.h>
+#include <octet/core/ops/fake_quant.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
 
 namespace octet::test::quantizers_test {
@@ -181,10 +181,9 @@ TEST(Fixed, FakeQuantizesWithConstantLimits) {
   // [-6, 6] and 2: the quotient of the Args form is a tie that goes up, that of Vars is not.
   const Tensor x = vector_of({2.0F, -7.0F, 0.0F});
   const auto fixed = ready(FixedQuantizer(-6.0F, 6.0F));
-  std::vector<float> expected(3);
-  fake_quant_args(x.span(), -6.0F, 6.0F, 8, false, expected);
-  expect_tensor(fixed->fake_quant(x), {3}, expected);
-  EXPECT_NEAR(expected[0], 2.0235295F, 1e-6F);
+  const Tensor expected = fake_quant_with_min_max_args(x, -6.0F, 6.0F);
+  expect_tensor(fixed->fake_quant(x), {3}, values_of(expected));
+  EXPECT_NEAR(expected.at({0}), 2.0235295F, 1e-6F);
   const auto last = ready(LastValueQuantizer(QuantSpec{}, RangeStart::tfmot));
   EXPECT_NEAR(last->fake_quant(x).data()[0], 1.9764706F, 1e-6F);
 }

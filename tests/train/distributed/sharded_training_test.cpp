@@ -6,7 +6,7 @@
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/dropout.h>
-#include <octet/layers/quantize/oscillation.h>
+#include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/train/distributed/thread_group.h>

@@ -40,7 +40,7 @@ inline void check_bias_scale(float input_scale, float weight_scale, float bias_s
 
 /// TensorFlow Lite's FAKE_QUANT operator: nudges the range (see nudge), then computes
 /// y = round_half_away(s * (1 / scale)) * scale + nudged min with s = clamp(x) - nudged min.
-/// Differs from fake_quant_args and fake_quant_vars at ties only. Errors as for fake_quant_vars.
+/// Differs from fake_quant_multiply and fake_quant_divide at ties only. Errors as for nudge.
 inline void tflite_fake_quant(std::span<const float> in, float min, float max, int num_bits,
                               bool narrow_range, std::span<float> out,
                               std::string_view name = "tflite_fake_quant") {
