@@ -106,8 +106,9 @@ void expect_equal_on_every_test_image(const DataSplit& data) {
   const Learned learned(data);
   std::vector<CCase> cases;
   for (const Rounding rounding : kContracts) cases.push_back(learned.integers(rounding));
-  for (int bits = 2; bits < 8; ++bits)
-    cases.push_back(learned.integers(kContracts[bits % 3], bits));
+  for (int bits = 2; bits < 8; ++bits) {
+    cases.push_back(learned.integers(kContracts.at(static_cast<std::size_t>(bits) % 3), bits));
+  }
   const CDriver driver(std::move(cases));
   EXPECT_EQ(driver.output_bytes(), 9 * 10 * data.test.size());
   for (const std::string& compiler : c_compilers()) {

@@ -150,7 +150,7 @@ TEST(WrongCalls, WhatWasMovedFrom) {
   expect_refused("forward", "no tensors", [&] {
     static_cast<void>(source.forward(Tensor::ones({1, 6})));
   });
-  expect_refused("quantize_model", "without tensors", [&] { quantize_model(source); });
+  expect_refused("quantize_model", "has no tensors yet", [&] { quantize_model(source); });
   expect_refused("build", "found no layer", [&] { source.build(0); });
 
   // NOLINTEND(bugprone-use-after-move)

@@ -24,7 +24,7 @@ TEST(QuantizedAdd, IsTheOracleOnAllPairsOfCodes) {
     const QuantParams b = grid();
     const QuantParams out = quant(round % 4 == 0 ? 2 * a.scale() : std::ldexp(1.0F, -6), 3);
     const auto activation = static_cast<FusedActivation>(round % 4);
-    const Rounding rounding = kContracts[round % 3];
+    const Rounding rounding = kContracts.at(static_cast<std::size_t>(round) % 3);
     const bool subtracts = round % 8 >= 4;
     const QuantizedAdd adder = QuantizedAdd::make(a, b, out, activation, rounding,
                                                   subtracts ? SecondSign::minus : SecondSign::plus);

@@ -179,7 +179,7 @@ TEST_P(RecurrentLayers, StartAsKerasDoes) {
     }
   }
   const Tensor bias = tensor_named(layer->parameters(), "bias");
-  for (Index i = 0; i < bias.size(); ++i) {
+  for (std::size_t i = 0; i < bias.span().size(); ++i) {
     EXPECT_EQ(bias.span()[i], GetParam().name == "LSTM" && i / 4 == 1 ? 1.0F : 0.0F) << i;
   }
 }
