@@ -35,14 +35,15 @@ std::string summary_of(const CStep& step, std::string_view detail) {
 int c_shift(QuantizedMultiplier factor) { return std::min(factor.shift, 31); }
 
 CFactor c_factor(float factor) {
-  constexpr int kFloatBits = 24;
   // A factor this small brings no int32 anywhere near 1/2: the same as 0.
-  constexpr int kLeastShift = -96;
+  constexpr int kLeastExponent = -72;
+  // One this large brings every int32 but 0 beyond any quantized value.
+  constexpr int kMostExponent = 110;
   int exponent = 0;
   const float fraction = std::frexp(factor, &exponent);
-  const int shift = exponent - kFloatBits;
-  if (shift < kLeastShift) return {0, 0};
-  return {static_cast<std::int32_t>(std::ldexp(fraction, kFloatBits)), shift};
+  if (exponent < kLeastExponent) return {0, 0};
+  return {static_cast<std::int32_t>(std::ldexp(fraction, 31)),
+          std::min(exponent, kMostExponent) + 17};
 }
 
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {

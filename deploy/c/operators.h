@@ -17,6 +17,8 @@ struct COperator {
   bool reads_all_inputs;
   /// Null for an operator that is no step: make_c_plan() leaves it out, or refuses what it makes.
   CLayer (*make)(const CPlan& plan, const CStep& step);
+  /// Bytes of the memory that a step works in; null where none needs any.
+  std::int64_t (*scratch_bytes)(const CPlan& plan, const KernelSource& source) = nullptr;
 };
 
 /// The operators, by families in operators/.
@@ -39,7 +41,8 @@ std::string summary_of(const CStep& step, std::string_view detail);
 /// so does any longer one.
 int c_shift(QuantizedMultiplier factor);
 
-/// A factor of contract fp32, whose floats have 24 bits, as multiplier * 2^shift.
+/// A factor of contract fp32 as multiplier * 2^(shift - 48), 2^30 <= multiplier < 2^31 unless it is
+/// 0: 16 bits of sum * 2^shift * multiplier / 2^32 stand behind the point.
 struct CFactor {
   std::int32_t multiplier;
   int shift;

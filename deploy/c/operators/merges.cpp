@@ -60,7 +60,7 @@ static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 
 constexpr std::string_view kOnce =
     R"(const int32_t sum = @start@ + first[@first@] * first_factor + second[@second@] * second_factor;
-const int32_t code = (int32_t)@name@_shift_right(sum, @shift@) + @zero_point@;
+const int32_t code = (sum >> @shift@) + @zero_point@;
 output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
@@ -72,13 +72,12 @@ static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 
 )";
 
-constexpr std::string_view kTwice = R"(const int64_t a = @name@_@rescale@(
+constexpr std::string_view kTwice = R"(const int32_t a = @name@_@rescale@(
     (first[@first@] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
-const int64_t b = @name@_@rescale@(
+const int32_t b = @name@_@rescale@(
     (second[@second@] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
-const int64_t code =
-    @name@_@rescale@((int32_t)(a @sign@ b), @multiplier@, @shift@) + @zero_point@;
-output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+output[@place@] = @name@_to_code(
+    @name@_@rescale@(a @sign@ b, @multiplier@, @shift@), @zero_point@, @lo@, @hi@);
 )";
 
 CLayer make_add_layer(const CPlan& plan, const CStep& step) {
@@ -91,7 +90,6 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   f["lo"] = std::to_string(adder.limits().lo);
   f["hi"] = std::to_string(adder.limits().hi);
   if (adder.rounds_once()) {
-    layer.calls = {CFunction::shift_right};
     // What two codes of 0 give, and half a step.
     const std::int64_t half = std::int64_t{1} << (adder.shift() - 1);
     f["start"] = operand_text(adder.terms(0)[128] + adder.terms(1)[128] + half);
@@ -102,7 +100,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
     layer.function = fill(kAddOnce, f);
     return layer;
   }
-  layer.calls = {CFunction::rescale_twice};
+  layer.calls = {CFunction::rescale_twice, CFunction::to_code};
   f["rescale"] = c_rescale_twice(plan);
   f["multiplier"] = std::to_string(adder.factor().multiplier);
   f["shift"] = std::to_string(c_shift(adder.factor()));
@@ -156,7 +154,7 @@ CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
 }
 
 constexpr std::string_view kSlope = R"(const int32_t x = first[@first@] - @first_zero@;
-const int64_t steps = x >= 0
+const int32_t steps = x >= 0
     ? @name@_@rescale@(x, @above@, @above_shift@)
     : @name@_@rescale@(x * (second[@second@] - @second_zero@), @below@, @below_shift@);
 output[@place@] = @name@_to_code(steps, @zero_point@, -128, 127);
