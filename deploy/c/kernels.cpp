@@ -14,22 +14,19 @@ constexpr std::string_view kPaths =
     R"(#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && !defined(__ARM_BIG_ENDIAN)
 #include <arm_acle.h>
 #define @NAME@_DSP
-#define @NAME@_OFFSET 0
-typedef int8_t @name@_byte;
 typedef int16_t @name@_value;
 typedef int32_t @name@_row; /* two values */
 #else
-#define @NAME@_OFFSET 128 /* values are read as 0 to 255 */
-typedef uint8_t @name@_byte;
 typedef uint8_t @name@_value;
 typedef uint8_t @name@_row;
 #endif
-/* What a unit with this sum of weights starts from. */
-#define @NAME@_START(sum, weights) ((sum) - (int32_t)@NAME@_OFFSET * (weights))
+#if defined(__thumb__) && !defined(__thumb2__)
+#define @NAME@_FEW_REGISTERS
+#endif
 
 /* Weights, and how sums of products with them become quantized values. */
 typedef struct {
-    const int8_t *weights; /* of each unit `depth`, and zeros up to a multiple of 4; of DEPTHWISE_CONV_2D by tap */
+    const void *weights;
     const int32_t *start;  /* what the sum of each unit starts from */
     const int32_t *multiplier;
     const int8_t *shift;
@@ -66,43 +63,61 @@ static int32_t @name@_word(const void *at)
 
 )";
 
-constexpr std::string_view kSetRow = R"(#ifdef @NAME@_DSP
-/* Bytes 1 and 3, for which GCC 12 makes two instructions of __sxtb16(__ror(word, 8)). */
+constexpr std::string_view kSetRow =
+    R"(/* Writes a row of `depth` values, 128 higher, and zeros up to a multiple of 4; returns their sum. Rows that are worked on
+ * together alternate: with two values at a time where the processor multiplies pairs, else with one. */
+#ifdef @NAME@_DSP
+static inline int32_t @name@_even(int32_t word)
+{
+    return (int32_t)__uxtb16((uint8x4_t)word);
+}
+
+/* Bytes 1 and 3; of a rotation and __uxtb16() GCC 12 makes two instructions. */
 static inline int32_t @name@_odd(int32_t word)
 {
     int32_t odd;
-    __asm__("sxtb16 %0, %1, ror #8" : "=r"(odd) : "r"(word));
+    __asm__("uxtb16 %0, %1, ror #8" : "=r"(odd) : "r"(word));
     return odd;
 }
 
-/* Widens values to 16 bits, in pairs as SXTB16 takes four weights apart: first and third, second and fourth. Rows that
- * are worked on together alternate, pair by pair; zeros fill up the last four. */
-static void @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
+static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
 {
-    for (; depth >= 4; depth -= 4) {
-        const int32_t word = @name@_word(from);
-        to[0] = __sxtb16(word);
-        to[rows] = @name@_odd(word);
+    uint32_t total = 0;
+    for (; depth > 0; depth -= 4) {
+        uint32_t word = 0x80808080u;
+        if (depth >= 4) {
+            word = (uint32_t)@name@_word(from);
+        } else {
+            for (int32_t i = 0; i < depth; ++i) {
+                word ^= (uint32_t)(uint8_t)(from[i] ^ -128) << (8 * i);
+            }
+        }
+        word ^= 0x80808080u;
+        total = __usada8(word, 0, total);
+        const uint32_t even = (uint32_t)@name@_even((int32_t)word);
+        const uint32_t odd = (uint32_t)@name@_odd((int32_t)word);
+        to[0] = (int32_t)((even & 0xffffu) | odd << 16);
+        to[rows] = (int32_t)((odd & 0xffff0000u) | even >> 16);
         to += 2 * rows;
         from += 4;
     }
-    if (depth > 0) {
-        int32_t word = 0;
-        for (int32_t i = 0; i < depth; ++i) {
-            word |= (int32_t)((uint32_t)(uint8_t)from[i] << (8 * i));
-        }
-        to[0] = __sxtb16(word);
-        to[rows] = @name@_odd(word);
-    }
+    return (int32_t)total;
 }
 #else
-/* Rows that are worked on together alternate, value by value. */
-static void @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
+static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
 {
+    int32_t total = 0;
     for (int32_t i = 0; i < depth; ++i) {
-        *to = (uint8_t)(from[i] + 128);
+        const uint8_t value = (uint8_t)(from[i] + 128);
+        total += value;
+        *to = value;
         to += rows;
     }
+    for (; (depth & 3) != 0; ++depth) {
+        *to = 0;
+        to += rows;
+    }
+    return total;
 }
 #endif
 
@@ -118,76 +133,99 @@ constexpr std::string_view kValueOf =
 
 )";
 
+constexpr std::string_view kBegin =
+    R"(/* What the sum of a unit starts from in a row of values with this sum, as weights are 128 higher. */
+static int32_t @name@_begin(const @name@_sums *s, int32_t unit, int32_t total)
+{
+    return s->start[unit] - total * 128;
+}
+
+)";
+
 constexpr std::string_view kSumsOfRow =
-    R"(/* The output of one row, four units at a time. */
-static void @name@_sums_of_row@twice@(const @name@_sums *s, const @name@_row *row, int8_t *output)
+    R"(#ifdef @NAME@_DSP
+/* Two values of a row times those of four weights. In assembly, for GCC 12 keeps sums on the stack. */
+#define @NAME@_ROW_STEP                        \
+    "ldr %[a], [%[x]], #4\n\t"                 \
+    "ldr %[b], [%[w]], #4\n\t"                 \
+    "uxtb16 %[c], %[b]\n\t"                    \
+    "uxtb16 %[b], %[b], ror #8\n\t"            \
+    "smlad %[sum0], %[a], %[c], %[sum0]\n\t"   \
+    "smlad %[sum1], %[a], %[b], %[sum1]\n\t"   \
+    "ldr %[b], [%[v]], #4\n\t"                 \
+    "uxtb16 %[c], %[b]\n\t"                    \
+    "uxtb16 %[b], %[b], ror #8\n\t"            \
+    "smlad %[sum2], %[a], %[c], %[sum2]\n\t"   \
+    "smlad %[sum3], %[a], %[b], %[sum3]\n\t"
+#endif
+
+/* The output of one row whose values have this sum. */
+static void @name@_sums_of_row@twice@(const @name@_sums *s, const @name@_row *row, int32_t total, int8_t *output)
 {
     const int32_t units = s->units;
-    const int32_t stride = (s->depth + 3) & ~3;
-    const int8_t *w0 = s->weights;
+    const int32_t depth = (s->depth + 3) & ~3;
+    const uint8_t *w = (const uint8_t *)s->weights;
     int32_t unit = 0;
+#ifndef @NAME@_FEW_REGISTERS
     for (; unit < (units & ~3); unit += 4) {
-        const int8_t *w1 = w0 + stride;
-        const int8_t *w2 = w1 + stride;
-        const int8_t *w3 = w2 + stride;
+        const uint8_t *v = w + 2 * depth;
         const @name@_row *x = row;
-        int32_t sum0 = s->start[unit];
-        int32_t sum1 = s->start[unit + 1];
-        int32_t sum2 = s->start[unit + 2];
-        int32_t sum3 = s->start[unit + 3];
-        for (int32_t rest = stride; rest > 0; rest -= 4) {
+        int32_t sum0 = @name@_begin(s, unit, total);
+        int32_t sum1 = @name@_begin(s, unit + 1, total);
+        int32_t sum2 = @name@_begin(s, unit + 2, total);
+        int32_t sum3 = @name@_begin(s, unit + 3, total);
+        for (const uint8_t *end = v; w != end;) {
 #ifdef @NAME@_DSP
-            const int32_t a = *x++;
-            const int32_t b = *x++;
-            const int32_t v0 = @name@_word(w0);
-            const int32_t v1 = @name@_word(w1);
-            const int32_t v2 = @name@_word(w2);
-            const int32_t v3 = @name@_word(w3);
-            sum0 = __smlad(a, __sxtb16(v0), sum0);
-            sum1 = __smlad(a, __sxtb16(v1), sum1);
-            sum2 = __smlad(a, __sxtb16(v2), sum2);
-            sum3 = __smlad(a, __sxtb16(v3), sum3);
-            sum0 = __smlad(b, @name@_odd(v0), sum0);
-            sum1 = __smlad(b, @name@_odd(v1), sum1);
-            sum2 = __smlad(b, @name@_odd(v2), sum2);
-            sum3 = __smlad(b, @name@_odd(v3), sum3);
+            int32_t a;
+            int32_t b;
+            int32_t c;
+            __asm__(@NAME@_ROW_STEP @NAME@_ROW_STEP
+                    : [sum0] "+r"(sum0), [sum1] "+r"(sum1), [sum2] "+r"(sum2), [sum3] "+r"(sum3),
+                      [x] "+r"(x), [w] "+r"(w), [v] "+r"(v), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c)
+                    :
+                    : "memory");
 #else
             for (int32_t i = 0; i < 4; ++i) {
                 const int32_t a = *x++;
-                sum0 += a * w0[i];
-                sum1 += a * w1[i];
-                sum2 += a * w2[i];
-                sum3 += a * w3[i];
+                sum0 += a * *w++;
+                sum1 += a * *w++;
+                sum2 += a * *v++;
+                sum3 += a * *v++;
             }
 #endif
-            w0 += 4;
-            w1 += 4;
-            w2 += 4;
-            w3 += 4;
         }
-        w0 = w3;
+        w = v;
         output[unit] = @name@_value_of@twice@(s, unit, sum0);
         output[unit + 1] = @name@_value_of@twice@(s, unit + 1, sum1);
         output[unit + 2] = @name@_value_of@twice@(s, unit + 2, sum2);
         output[unit + 3] = @name@_value_of@twice@(s, unit + 3, sum3);
     }
-    for (; unit < units; ++unit) {
+#endif
+    for (; unit < units; unit += 2) {
         const @name@_row *x = row;
-        int32_t sum = s->start[unit];
-        for (int32_t rest = stride; rest > 0; rest -= 4) {
+        int32_t sum0 = @name@_begin(s, unit, total);
+        int32_t sum1 = @name@_begin(s, unit + 1, total);
+        for (int32_t rest = depth; rest > 0; rest -= 4) {
 #ifdef @NAME@_DSP
-            const int32_t v = @name@_word(w0);
-            sum = __smlad(x[0], __sxtb16(v), sum);
-            sum = __smlad(x[1], @name@_odd(v), sum);
-            x += 2;
+            for (int32_t i = 0; i < 2; ++i) {
+                const int32_t p = @name@_word(w);
+                sum0 = __smlad(*x, @name@_even(p), sum0);
+                sum1 = __smlad(*x, @name@_odd(p), sum1);
+                w += 4;
+                ++x;
+            }
 #else
             for (int32_t i = 0; i < 4; ++i) {
-                sum += *x++ * w0[i];
+                const int32_t a = *x++;
+                sum0 += a * *w++;
+                sum1 += a * *w++;
             }
 #endif
-            w0 += 4;
         }
-        output[unit] = @name@_value_of@twice@(s, unit, sum);
+        output[unit] = @name@_value_of@twice@(s, unit, sum0);
+        if (unit + 1 < units) {
+            output[unit + 1] = @name@_value_of@twice@(s, unit + 1, sum1);
+        }
     }
 }
 
@@ -214,54 +252,59 @@ static void @name@_store@twice@(const @name@_sums *s, int32_t unit, int32_t sum0
     output[3 * width + unit] = (int8_t)(y3 + zero_point);
 }
 
-/* The outputs of four rows, two units at a time where registers suffice. */
-static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *rows, int8_t *output)
+#ifdef @NAME@_DSP
+/* Two values of each of four rows times those of two units, likewise. */
+#define @NAME@_ROWS_STEP                        \
+    "ldr %[b], [%[w]], #4\n\t"                  \
+    "uxtb16 %[a], %[b]\n\t"                     \
+    "uxtb16 %[b], %[b], ror #8\n\t"             \
+    "ldr %[c], [%[x]], #4\n\t"                  \
+    "smlad %[sum00], %[c], %[a], %[sum00]\n\t"  \
+    "smlad %[sum01], %[c], %[b], %[sum01]\n\t"  \
+    "ldr %[c], [%[x]], #4\n\t"                  \
+    "smlad %[sum10], %[c], %[a], %[sum10]\n\t"  \
+    "smlad %[sum11], %[c], %[b], %[sum11]\n\t"  \
+    "ldr %[c], [%[x]], #4\n\t"                  \
+    "smlad %[sum20], %[c], %[a], %[sum20]\n\t"  \
+    "smlad %[sum21], %[c], %[b], %[sum21]\n\t"  \
+    "ldr %[c], [%[x]], #4\n\t"                  \
+    "smlad %[sum30], %[c], %[a], %[sum30]\n\t"  \
+    "smlad %[sum31], %[c], %[b], %[sum31]\n\t"
+#endif
+
+/* The outputs of four rows whose values have these sums, two units at a time where registers suffice. */
+static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *rows, const int32_t *totals,
+        int8_t *output)
 {
     const int32_t units = s->units;
-    const int32_t stride = (s->depth + 3) & ~3;
-    const int8_t *w0 = s->weights;
-    int32_t unit = 0;
-#if !defined(__thumb__) || defined(__thumb2__)
-    for (; unit < (units & ~1); unit += 2) {
-        const int8_t *w1 = w0 + stride;
+    const int32_t depth = (s->depth + 3) & ~3;
+    const uint8_t *w = (const uint8_t *)s->weights;
+#ifndef @NAME@_FEW_REGISTERS
+    for (int32_t unit = 0; unit < units; unit += 2) {
         const @name@_row *x = rows;
-        int32_t sum00 = s->start[unit];
-        int32_t sum01 = s->start[unit + 1];
-        int32_t sum10 = sum00;
-        int32_t sum11 = sum01;
-        int32_t sum20 = sum00;
-        int32_t sum21 = sum01;
-        int32_t sum30 = sum00;
-        int32_t sum31 = sum01;
-        for (int32_t rest = stride; rest > 0; rest -= 4) {
+        int32_t sum00 = @name@_begin(s, unit, totals[0]);
+        int32_t sum01 = @name@_begin(s, unit + 1, totals[0]);
+        int32_t sum10 = @name@_begin(s, unit, totals[1]);
+        int32_t sum11 = @name@_begin(s, unit + 1, totals[1]);
+        int32_t sum20 = @name@_begin(s, unit, totals[2]);
+        int32_t sum21 = @name@_begin(s, unit + 1, totals[2]);
+        int32_t sum30 = @name@_begin(s, unit, totals[3]);
+        int32_t sum31 = @name@_begin(s, unit + 1, totals[3]);
+        for (const uint8_t *end = w + 2 * depth; w != end;) {
 #ifdef @NAME@_DSP
-            int32_t v0 = @name@_word(w0);
-            int32_t v1 = @name@_word(w1);
-            int32_t u0 = __sxtb16(v0);
-            int32_t u1 = __sxtb16(v1);
-            sum00 = __smlad(x[0], u0, sum00);
-            sum01 = __smlad(x[0], u1, sum01);
-            sum10 = __smlad(x[1], u0, sum10);
-            sum11 = __smlad(x[1], u1, sum11);
-            sum20 = __smlad(x[2], u0, sum20);
-            sum21 = __smlad(x[2], u1, sum21);
-            sum30 = __smlad(x[3], u0, sum30);
-            sum31 = __smlad(x[3], u1, sum31);
-            u0 = @name@_odd(v0);
-            u1 = @name@_odd(v1);
-            sum00 = __smlad(x[4], u0, sum00);
-            sum01 = __smlad(x[4], u1, sum01);
-            sum10 = __smlad(x[5], u0, sum10);
-            sum11 = __smlad(x[5], u1, sum11);
-            sum20 = __smlad(x[6], u0, sum20);
-            sum21 = __smlad(x[6], u1, sum21);
-            sum30 = __smlad(x[7], u0, sum30);
-            sum31 = __smlad(x[7], u1, sum31);
-            x += 8;
+            int32_t a;
+            int32_t b;
+            int32_t c;
+            __asm__(@NAME@_ROWS_STEP @NAME@_ROWS_STEP
+                    : [sum00] "+r"(sum00), [sum01] "+r"(sum01), [sum10] "+r"(sum10), [sum11] "+r"(sum11),
+                      [sum20] "+r"(sum20), [sum21] "+r"(sum21), [sum30] "+r"(sum30), [sum31] "+r"(sum31),
+                      [x] "+r"(x), [w] "+r"(w), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c)
+                    :
+                    : "memory");
 #else
             for (int32_t i = 0; i < 4; ++i) {
-                const int32_t a = w0[i];
-                const int32_t b = w1[i];
+                const int32_t a = *w++;
+                const int32_t b = *w++;
                 sum00 += x[0] * a;
                 sum01 += x[0] * b;
                 sum10 += x[1] * a;
@@ -273,44 +316,34 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
                 x += 4;
             }
 #endif
-            w0 += 4;
-            w1 += 4;
         }
-        w0 = w1;
         @name@_store@twice@(s, unit, sum00, sum10, sum20, sum30, output);
-        @name@_store@twice@(s, unit + 1, sum01, sum11, sum21, sum31, output);
+        if (unit + 1 < units) {
+            @name@_store@twice@(s, unit + 1, sum01, sum11, sum21, sum31,
+                    output);
+        }
     }
-#endif
-    for (; unit < units; ++unit) {
-        const @name@_row *x = rows;
-        int32_t sum0 = s->start[unit];
-        int32_t sum1 = sum0;
-        int32_t sum2 = sum0;
-        int32_t sum3 = sum0;
-        for (int32_t rest = stride; rest > 0; rest -= 4) {
-#ifdef @NAME@_DSP
-            const int32_t v = @name@_word(w0);
-            const int32_t even = __sxtb16(v);
-            const int32_t odd = @name@_odd(v);
-            sum0 = __smlad(x[4], odd, __smlad(x[0], even, sum0));
-            sum1 = __smlad(x[5], odd, __smlad(x[1], even, sum1));
-            sum2 = __smlad(x[6], odd, __smlad(x[2], even, sum2));
-            sum3 = __smlad(x[7], odd, __smlad(x[3], even, sum3));
-            x += 8;
 #else
-            for (int32_t i = 0; i < 4; ++i) {
-                const int32_t a = w0[i];
+    for (int32_t unit = 0; unit < units; ++unit) {
+        const @name@_row *x = rows;
+        int32_t sum0 = @name@_begin(s, unit, totals[0]);
+        int32_t sum1 = @name@_begin(s, unit, totals[1]);
+        int32_t sum2 = @name@_begin(s, unit, totals[2]);
+        int32_t sum3 = @name@_begin(s, unit, totals[3]);
+        const uint8_t *v = w + unit / 2 * 2 * depth + unit % 2;
+        for (const uint8_t *end = v + 2 * depth; v != end; v += 8) {
+            for (int32_t i = 0; i < 8; i += 2) {
+                const int32_t a = v[i];
                 sum0 += x[0] * a;
                 sum1 += x[1] * a;
                 sum2 += x[2] * a;
                 sum3 += x[3] * a;
                 x += 4;
             }
-#endif
-            w0 += 4;
         }
         @name@_store@twice@(s, unit, sum0, sum1, sum2, sum3, output);
     }
+#endif
 }
 
 )";
@@ -319,16 +352,17 @@ constexpr std::string_view kManyRows =
     R"(static void @name@_fully_connected@twice@(const @name@_sums *s, int32_t rows, const int8_t *input,
         int8_t *output, @name@_row *block)
 {
+    int32_t totals[4];
     while (rows > 0) {
         const int32_t count = rows >= 4 ? 4 : 1;
         for (int32_t i = 0; i < count; ++i) {
-            @name@_set_row(input, s->depth, block + i, count);
+            totals[i] = @name@_set_row(input, s->depth, block + i, count);
             input += s->depth;
         }
         if (count == 4) {
-            @name@_sums_of_rows@twice@(s, block, output);
+            @name@_sums_of_rows@twice@(s, block, totals, output);
         } else {
-            @name@_sums_of_row@twice@(s, block, output);
+            @name@_sums_of_row@twice@(s, block, totals[0], output);
         }
         output += count * s->width;
         rows -= count;
@@ -364,35 +398,32 @@ typedef struct {
 )";
 
 constexpr std::string_view kTakeWindow =
-    R"(/* Values of a pixel, or of several beside each other, to places that are `step` apart. */
-static void @name@_take(const int8_t *from, int32_t count, @name@_byte *to, int32_t step)
+    R"(static int8_t *@name@_copy(const int8_t *from, int32_t count, int8_t *to)
 {
 #ifdef @NAME@_DSP
-    (void)step; /* 1 */
     for (; count >= 4; count -= 4) {
         __builtin_memcpy(to, from, 4);
         to += 4;
         from += 4;
     }
+#endif
     for (; count > 0; --count) {
         *to++ = *from++;
     }
-#else
-    @name@_set_row(from, count, to, step);
-#endif
+    return to;
 }
 
-static void @name@_fill(int32_t value, int32_t count, @name@_byte *to, int32_t step)
+static int8_t *@name@_fill(int32_t value, int32_t count, int8_t *to)
 {
     for (; count > 0; --count) {
-        *to = (@name@_byte)(value + @NAME@_OFFSET);
-        to += step;
+        *to++ = (int8_t)value;
     }
+    return to;
 }
 
 /* What a window reads, tap by tap: of `read` channels. Lies beside the image what is outside of it. */
 static void @name@_take_window(const @name@_window *w, const int8_t *image, int32_t top, int32_t left,
-        @name@_byte *to, int32_t step)
+        int8_t *to)
 {
     const int32_t read = w->channels / w->groups;
     /* Pixels that are taken at once. */
@@ -408,14 +439,11 @@ static void @name@_take_window(const @name@_window *w, const int8_t *image, int3
                 before = run - beyond;
                 inside = 0;
             }
-            @name@_fill(w->input_zero_point, before * read, to, step);
-            to += before * read * step;
+            to = @name@_fill(w->input_zero_point, before * read, to);
             if (inside > 0) {
-                @name@_take(image + (y * w->width + x + before) * w->channels, inside * read, to, step);
-                to += inside * read * step;
+                to = @name@_copy(image + (y * w->width + x + before) * w->channels, inside * read, to);
             }
-            @name@_fill(w->input_zero_point, beyond * read, to, step);
-            to += beyond * read * step;
+            to = @name@_fill(w->input_zero_point, beyond * read, to);
         }
     }
 }
@@ -427,7 +455,10 @@ constexpr std::string_view kConvolve =
         @name@_row *block)
 {
     const int32_t outputs = w->output_height * w->output_width;
-    const int32_t row_bytes = (w->sums.depth + 3) & ~3;
+    const int32_t depth = (w->sums.depth + 3) & ~3;
+    int8_t *values = (int8_t *)block;
+    int32_t totals[4];
+    block = (@name@_row *)(values + depth);
     for (int32_t group = 0; group < w->images * w->groups; ++group) {
         const int32_t image = group / w->groups;
         const int32_t part = group % w->groups;
@@ -438,7 +469,7 @@ constexpr std::string_view kConvolve =
         int32_t y = 0;
         int32_t x = 0;
         int32_t count;
-        s.weights += part * s.units * row_bytes;
+        s.weights = (const uint8_t *)s.weights + part * (s.units + s.units % 2) * depth;
         s.start += part * s.units;
         s.multiplier += part * s.units * s.per_unit;
         s.shift += part * s.units * s.per_unit;
@@ -447,20 +478,15 @@ constexpr std::string_view kConvolve =
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t top = y * w->stride_y - w->top;
                 const int32_t left = x * w->stride_x - w->left;
-#ifdef @NAME@_DSP
-                int8_t *values = (int8_t *)(block + 2 * row_bytes);
-                @name@_take_window(w, from, top, left, values, 1);
-                @name@_set_row(values, s.depth, block + i, count);
-#else
-                @name@_take_window(w, from, top, left, block + i, count);
-#endif
+                @name@_take_window(w, from, top, left, values);
+                totals[i] = @name@_set_row(values, s.depth, block + i, count);
                 x = x + 1 < w->output_width ? x + 1 : 0;
                 y = x == 0 ? y + 1 : y;
             }
             if (count == 4) {
-                @name@_sums_of_rows@twice@(&s, block, to);
+                @name@_sums_of_rows@twice@(&s, block, totals, to);
             } else {
-                @name@_sums_of_row@twice@(&s, block, to);
+                @name@_sums_of_row@twice@(&s, block, totals[0], to);
             }
             to += count * s.width;
         }
@@ -492,7 +518,7 @@ static void @name@_take_channel(const @name@_window *w, const int8_t *image, @na
         const int8_t *from = image + y * w->width * channels;
         @name@_value *to = plane + (y + w->top) * line + w->left;
         for (int32_t x = 0; x < width; ++x) {
-            *to++ = (@name@_value)(*from + @NAME@_OFFSET);
+            *to++ = (@name@_value)(*from + 128);
             from += channels;
         }
     }
@@ -513,7 +539,7 @@ static void @name@_slide_3x3@twice@(const @name@_window *w, const @name@_value *
     const int32_t lowest = w->sums.lowest;
     const int32_t highest = w->sums.highest;
     const int32_t stride = w->stride_x;
-    const int8_t *k = w->sums.weights + unit;
+    const int8_t *k = (const int8_t *)w->sums.weights + unit;
 #ifdef @NAME@_DSP
     const int32_t a0 = @name@_pair(k[0], k[units]);
     const int32_t b0 = @name@_pair(k[units], k[2 * units]);
@@ -590,7 +616,7 @@ static void @name@_slide@twice@(const @name@_window *w, const @name@_value *plan
     for (int32_t y = 0; y < w->output_height; ++y) {
         for (int32_t x = 0; x < w->output_width; ++x) {
             const @name@_value *values = plane + y * w->stride_y * line + x * w->stride_x;
-            const int8_t *weight = w->sums.weights + unit;
+            const int8_t *weight = (const int8_t *)w->sums.weights + unit;
             int32_t sum = w->sums.start[unit];
             for (int32_t ky = 0; ky < w->kernel_height; ++ky) {
                 const @name@_value *value = values;
@@ -618,7 +644,7 @@ static void @name@_depthwise@twice@(const @name@_window *w, const int8_t *input,
     const int32_t line = (((w->output_width - 1) * w->stride_x + span_x) + 1) & ~1;
     /* Padding stays as it is from one channel to the next. */
     for (int32_t i = 0; i < lines * line; ++i) {
-        plane[i] = (@name@_value)(w->input_zero_point + @NAME@_OFFSET);
+        plane[i] = (@name@_value)(w->input_zero_point + 128);
     }
     for (int32_t image = 0; image < w->images; ++image) {
         for (int32_t unit = 0; unit < units; ++unit) {
@@ -680,6 +706,7 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
   add(needed(CKernel::row, CKernel::depthwise), kClamp);
   add(needed(CKernel::row, CKernel::depthwise), kWord);
   add(needed(CKernel::row, CKernel::convolve), kSetRow);
+  add(needed(CKernel::row, CKernel::convolve), kBegin);
   add(needed(CKernel::convolve, CKernel::depthwise), kWindow);
   add(needed(CKernel::convolve, CKernel::convolve), kTakeWindow);
   add(needed(CKernel::depthwise, CKernel::depthwise), kTakeChannel);

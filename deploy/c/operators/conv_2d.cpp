@@ -195,9 +195,7 @@ CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
   const FullyConnectedNumbers n = depthwise_numbers(step.source, weights);
   const Conv2DGeometry geometry = depthwise_geometry(step.source);
   const auto by_tap = values_of<std::int8_t>(step.source.input(1));
-  const CSums sums{.numbers = n,
-                   .detail = conv_detail(step.source, geometry),
-                   .by_tap = by_tap};
+  const CSums sums{.numbers = n, .detail = conv_detail(step.source, geometry), .by_tap = by_tap};
   return make_conv_layer(plan, step, geometry, sums, CKernel::depthwise);
 }
 

@@ -4,6 +4,7 @@
 #include <octet/deploy/c/kernels.h>
 #include <octet/deploy/c/operators/dense.h>
 
+#include <limits>
 #include <utility>
 
 namespace octet::detail {
@@ -41,9 +42,9 @@ constexpr std::string_view kSums =
     R"({@weights@[0], @layer@_start, @layer@_multiplier, @layer@_shift,
         @units@, @width@, @depth@, @per_unit@, @zero_point@, @lowest@, @highest@})";
 
-constexpr std::string_view kOneRow =
-    R"(    @name@_set_row(input, @depth@, (@name@_row *)@scratch@, 1);
-    @name@_sums_of_row@twice@(&sums, (const @name@_row *)@scratch@, output);
+constexpr std::string_view kOneRow = R"(    @name@_row *row = (@name@_row *)@scratch@;
+    const int32_t total = @name@_set_row(input, @depth@, row, 1);
+    @name@_sums_of_row@twice@(&sums, row, total, output);
 )";
 
 constexpr std::string_view kRows =
@@ -217,38 +218,34 @@ void add_factors(CLayer& layer, const std::string& name, const CFactors& factors
   layer.flash_bytes += static_cast<std::int64_t>(5 * factors.shifts.size());
 }
 
-/// Adds weights as a kernel reads them.
-void add_kernel_weights(CLayer& layer, const std::string& name, const CSums& sums) {
+/// The weights of CONV_2D and FULLY_CONNECTED as kernels read them, 128 higher: those of two units
+/// alternate, up to a depth that is a multiple of 4, and a group has an even number of units.
+std::vector<std::uint8_t> paired_weights(const CSums& sums) {
   const FullyConnectedNumbers& n = sums.numbers;
-  std::vector<std::int8_t> rows(sums.by_tap.begin(), sums.by_tap.end());
-  auto columns = static_cast<std::size_t>(n.units);
-  if (sums.by_tap.empty()) {
-    const auto depth = static_cast<std::size_t>(n.depth);
-    columns = (depth + 3) / 4 * 4;
-    rows.resize(static_cast<std::size_t>(n.units) * columns);
-    for (std::size_t i = 0; i < n.weights.size(); ++i) {
-      rows[i / depth * columns + i % depth] = n.weights[i];
-    }
+  const std::int64_t depth = (n.depth + 3) / 4 * 4;
+  const std::int64_t units = n.units / sums.groups;
+  const std::int64_t group = (units + 1) / 2 * 2 * depth;
+  std::vector<std::uint8_t> pairs(static_cast<std::size_t>(sums.groups * group));
+  for (std::int64_t i = 0; i < n.units * n.depth; ++i) {
+    const std::int64_t unit = i / n.depth % units;
+    const std::int64_t at =
+        i / n.depth / units * group + (unit / 2 * depth + i % n.depth) * 2 + unit % 2;
+    pairs[static_cast<std::size_t>(at)] =
+        static_cast<std::uint8_t>(n.weights[static_cast<std::size_t>(i)] + 128);
   }
-  layer.weight_count = n.units * n.depth;
-  layer.weight_bytes = static_cast<std::int64_t>(rows.size());
-  layer.constants += matrix_text("int8_t", name + "_weights", rows, columns);
+  return pairs;
 }
 
-/// Adds what the sum of each unit starts from, the input's zero point folded into it.
-void add_starts(CLayer& layer, const CPlan& plan, const std::string& name,
-                const FullyConnectedNumbers& n) {
-  std::vector<std::string> starts;
-  for (std::int64_t unit = 0; unit < n.units; ++unit) {
-    std::int64_t weights = 0;
-    for (std::int64_t i = 0; i < n.depth; ++i) {
-      weights += n.weights[static_cast<std::size_t>(unit * n.depth + i)];
-    }
-    starts.push_back(fmt::format(
-        "{}_START({}, {})", plan.macro,
-        n.bias[static_cast<std::size_t>(unit)] - n.input_zero_point * weights, weights));
+/// Adds what the sum of each unit starts from, where values are read 128 higher.
+void add_starts(CLayer& layer, const std::string& name, const FullyConnectedNumbers& n) {
+  std::vector<std::int64_t> starts(n.bias.begin(), n.bias.end());
+  for (std::size_t i = 0; i < n.weights.size(); ++i) {
+    starts[i / static_cast<std::size_t>(n.depth)] -= (n.input_zero_point + 128) * n.weights[i];
   }
+  // Units are worked on in pairs.
+  if (n.units % 2 != 0) starts.push_back(0);
   layer.constants += array_text("int32_t", name + "_start", starts);
+  layer.flash_bytes += 4 * std::ssize(starts);
 }
 
 CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
@@ -258,7 +255,10 @@ CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
 }  // namespace
 
 std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel) {
-  if (sums.numbers.weight_zero_point != 0 || are_packed(plan, sums)) return std::nullopt;
+  // Values and weights are 128 higher on the way to a sum.
+  const std::int64_t largest = sums.numbers.largest_sum + 255 * 128 * sums.numbers.depth;
+  const bool fits = largest <= std::numeric_limits<std::int32_t>::max();
+  if (sums.numbers.weight_zero_point != 0 || are_packed(plan, sums) || !fits) return std::nullopt;
   return kernel;
 }
 
@@ -273,10 +273,22 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   layer.calls = {layer.rescales_twice ? CFunction::rescale_twice : CFunction::rescale};
   layer.macs = definition(step.source.op.code).multiply_adds(step.source);
   layer.largest_sum = n.largest_sum;
-  add_kernel_weights(layer, f["layer"], sums);
-  add_starts(layer, plan, f["layer"], n);
-  // Weights, starts, and the structure on a machine of 32 bits.
-  layer.flash_bytes = layer.weight_bytes + 4 * n.units + 44 + 4 * std::ssize(window);
+  const std::string weights = f["layer"] + "_weights";
+  layer.weight_count = n.units * n.depth;
+  if (kernel == CKernel::depthwise) {
+    layer.weight_bytes = layer.weight_count;
+    layer.constants =
+        matrix_text("int8_t", weights, sums.by_tap, static_cast<std::size_t>(n.units));
+  } else {
+    const std::vector<std::uint8_t> pairs = paired_weights(sums);
+    layer.weight_bytes = std::ssize(pairs);
+    layer.constants =
+        "/* 128 higher; two units alternate. */\n" +
+        matrix_text("uint8_t", weights, pairs, static_cast<std::size_t>((n.depth + 3) / 4 * 8));
+  }
+  // The structure on a machine of 32 bits has 11 numbers before those of a window.
+  layer.flash_bytes = layer.weight_bytes + 4 * (11 + std::ssize(window));
+  add_starts(layer, f["layer"], n);
   add_factors(layer, f["layer"], factors);
   layer.summary = summary_of(step, sums_detail(plan, layer, sums.detail));
   const auto set = [&](const char* key, std::int64_t value) { f[key] = std::to_string(value); };
@@ -289,7 +301,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   set("lowest", n.epilogue.range.lo - n.epilogue.zero_point);
   set("highest", n.epilogue.range.hi - n.epilogue.zero_point);
   f["summary"] = layer.summary;
-  f["weights"] = f["layer"] + "_weights";
+  f["weights"] = weights;
   f["scratch"] = step.scratch;
   f["twice"] = layer.rescales_twice ? "_twice" : "";
   const bool slides = kernel == CKernel::convolve || kernel == CKernel::depthwise;

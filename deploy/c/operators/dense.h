@@ -30,7 +30,7 @@ struct CSums {
 };
 
 /// The kernel that can make the sums: `kernel`, or none where weights are packed or have a zero
-/// point. The function of the layer then has loops of its own.
+/// point, or where sums come close to the end of 32 bits. The layer then has loops of its own.
 std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel);
 
 /// Makes the constants of a layer of sums, and a function that calls a kernel with them. `window`
