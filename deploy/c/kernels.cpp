@@ -290,19 +290,23 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
         int32_t sum21 = @name@_begin(s, unit + 1, totals[2]);
         int32_t sum30 = @name@_begin(s, unit, totals[3]);
         int32_t sum31 = @name@_begin(s, unit + 1, totals[3]);
-        for (const uint8_t *end = w + 2 * depth; w != end;) {
+        const uint8_t *const end = w + 2 * depth;
 #ifdef @NAME@_DSP
-            int32_t a;
-            int32_t b;
-            int32_t c;
-            __asm__(@NAME@_ROWS_STEP @NAME@_ROWS_STEP
+        int32_t a;
+        int32_t b;
+        int32_t c;
+        __asm__("1:\n\t" @NAME@_ROWS_STEP @NAME@_ROWS_STEP
+                "ldr %[a], %[end]\n\t"
+                "cmp %[a], %[w]\n\t"
+                "bne 1b"
                     : [sum00] "+r"(sum00), [sum01] "+r"(sum01), [sum10] "+r"(sum10), [sum11] "+r"(sum11),
                       [sum20] "+r"(sum20), [sum21] "+r"(sum21), [sum30] "+r"(sum30), [sum31] "+r"(sum31),
                       [x] "+r"(x), [w] "+r"(w), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c)
-                    :
-                    : "memory");
+                    : [end] "m"(end)
+                    : "memory", "cc");
 #else
-            for (int32_t i = 0; i < 4; ++i) {
+        while (w != end) {
+            for (int32_t i = 0; i < 2; ++i) {
                 const int32_t a = *w++;
                 const int32_t b = *w++;
                 sum00 += x[0] * a;
@@ -315,8 +319,8 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
                 sum31 += x[3] * b;
                 x += 4;
             }
-#endif
         }
+#endif
         @name@_store@twice@(s, unit, sum00, sum10, sum20, sum30, output);
         if (unit + 1 < units) {
             @name@_store@twice@(s, unit + 1, sum01, sum11, sum21, sum31,
