@@ -69,13 +69,13 @@ constexpr std::string_view kSetRow =
 #ifdef @NAME@_DSP
 static inline int32_t @name@_even(int32_t word)
 {
-    return (int32_t)__uxtb16((uint8x4_t)word);
+    return word & 0xff00ff;
 }
 
 /* Bytes 1 and 3. */
 static inline int32_t @name@_odd(int32_t word)
 {
-    return (int32_t)__uxtb16((uint8x4_t)((uint32_t)word >> 8));
+    return (word >> 8) & 0xff00ff;
 }
 
 static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
@@ -295,7 +295,7 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
         int32_t sum30 = @name@_begin(s, unit, totals[3]);
         int32_t sum31 = @name@_begin(s, unit + 1, totals[3]);
         const uint8_t *const end = w + 2 * depth;
-#ifdef @NAME@_DSP
+#if defined(@NAME@_DSP) && !defined(__clang__)
         int32_t a;
         int32_t b;
         int32_t c;
@@ -303,11 +303,25 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
                 "ldr %[a], %[end]\n\t"
                 "cmp %[a], %[w]\n\t"
                 "bne 1b"
-                    : [sum00] "+r"(sum00), [sum01] "+r"(sum01), [sum10] "+r"(sum10), [sum11] "+r"(sum11),
-                      [sum20] "+r"(sum20), [sum21] "+r"(sum21), [sum30] "+r"(sum30), [sum31] "+r"(sum31),
-                      [x] "+r"(x), [w] "+r"(w), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c)
-                    : [end] "m"(end)
-                    : "memory", "cc");
+                : [sum00] "+r"(sum00), [sum01] "+r"(sum01), [sum10] "+r"(sum10), [sum11] "+r"(sum11),
+                  [sum20] "+r"(sum20), [sum21] "+r"(sum21), [sum30] "+r"(sum30), [sum31] "+r"(sum31),
+                  [x] "+r"(x), [w] "+r"(w), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c)
+                : [end] "m"(end)
+                : "memory", "cc");
+#elif defined(@NAME@_DSP)
+        for (; w != end; w += 4) {
+            const int32_t even = @name@_even(@name@_word(w));
+            const int32_t odd = @name@_odd(@name@_word(w));
+            sum00 = __smlad(x[0], even, sum00);
+            sum01 = __smlad(x[0], odd, sum01);
+            sum10 = __smlad(x[1], even, sum10);
+            sum11 = __smlad(x[1], odd, sum11);
+            sum20 = __smlad(x[2], even, sum20);
+            sum21 = __smlad(x[2], odd, sum21);
+            sum30 = __smlad(x[3], even, sum30);
+            sum31 = __smlad(x[3], odd, sum31);
+            x += 4;
+        }
 #else
         while (w != end) {
             for (int32_t i = 0; i < 2; ++i) {
