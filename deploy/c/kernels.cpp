@@ -15,9 +15,19 @@ constexpr std::string_view kPaths =
 #include <arm_acle.h>
 #define @NAME@_DSP
 typedef int16_t @name@_value;
-typedef int32_t @name@_row; /* two values */
 #else
 typedef uint8_t @name@_value;
+#endif
+#if defined(@NAME@_DSP) && defined(__ARM_FEATURE_MVE)
+#include <arm_mve.h>
+#define @NAME@_MVE
+#define @NAME@_ROWS 1 /* that are worked on together */
+#else
+#define @NAME@_ROWS 4
+#endif
+#if defined(@NAME@_DSP) && !defined(@NAME@_MVE)
+typedef int32_t @name@_row; /* two values */
+#else
 typedef uint8_t @name@_row;
 #endif
 #if defined(__thumb__) && !defined(__thumb2__)
@@ -53,7 +63,7 @@ constexpr std::string_view kClamp =
 // ---- Rows
 
 constexpr std::string_view kWord = R"(#ifdef @NAME@_DSP
-static int32_t @name@_word(const void *at)
+static inline int32_t @name@_word(const void *at)
 {
     int32_t word;
     __builtin_memcpy(&word, at, sizeof word);
@@ -66,7 +76,22 @@ static int32_t @name@_word(const void *at)
 constexpr std::string_view kSetRow =
     R"(/* Writes a row of `depth` values, 128 higher, and zeros up to a multiple of 4; returns their sum. Rows that are worked on
  * together alternate: with two values at a time where the processor multiplies pairs, else with one. */
-#ifdef @NAME@_DSP
+#if defined(@NAME@_MVE)
+static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
+{
+    uint32_t total = 0;
+    (void)rows; /* 1 */
+    for (; depth > 0; depth -= 16) {
+        const mve_pred16_t rest = vctp8q((uint32_t)depth);
+        const uint8x16_t values = veorq_u8(vldrbq_z_u8((const uint8_t *)from, rest), vdupq_n_u8(128));
+        total = vaddvaq_p_u8(total, values, rest);
+        vstrbq_p_u8(to, values, rest);
+        from += 16;
+        to += 16;
+    }
+    return (int32_t)total;
+}
+#elif defined(@NAME@_DSP)
 static inline int32_t @name@_even(int32_t word)
 {
     return word & 0xff00ff;
@@ -128,7 +153,7 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to,
 )";
 
 constexpr std::string_view kValueOf =
-    R"(static int8_t @name@_value_of@twice@(const @name@_sums *s, int32_t unit, int32_t sum)
+    R"(static inline int8_t @name@_value_of@twice@(const @name@_sums *s, int32_t unit, int32_t sum)
 {
     const int32_t i = unit * s->per_unit;
     const int32_t steps = @name@_@rescale@(sum, s->multiplier[i], s->shift[i]);
@@ -139,7 +164,7 @@ constexpr std::string_view kValueOf =
 
 constexpr std::string_view kBegin =
     R"(/* What the sum of a unit starts from in a row of values with this sum, as weights are 128 higher. */
-static int32_t @name@_begin(const @name@_sums *s, int32_t unit, int32_t total)
+static inline int32_t @name@_begin(const @name@_sums *s, int32_t unit, int32_t total)
 {
     return s->start[unit] - total * 128;
 }
@@ -147,7 +172,7 @@ static int32_t @name@_begin(const @name@_sums *s, int32_t unit, int32_t total)
 )";
 
 constexpr std::string_view kSumsOfRow =
-    R"(#ifdef @NAME@_DSP
+    R"(#if defined(@NAME@_DSP) && !defined(@NAME@_MVE)
 /* Two values of a row times those of four weights. In assembly, for GCC 12 keeps sums on the stack. */
 #define @NAME@_ROW_STEP                        \
     "ldr %[a], [%[x]], #4\n\t"                 \
@@ -235,8 +260,115 @@ static void @name@_sums_of_row@twice@(const @name@_sums *s, const @name@_row *ro
 
 )";
 
+// The quantized values of four units at a time.
+constexpr std::string_view kSumsOfRowMve =
+    R"(/* The output of one row whose values have this sum, with Helium. */
+static void @name@_sums_of_row@twice@(const @name@_sums *s, const uint8_t *row, int32_t total, int8_t *output)
+{
+    const uint8x16_t even = vshlq_n_u8(vidupq_n_u8(0, 1), 1);
+    const uint8x16_t odd = vaddq_n_u8(even, 1);
+    const int32_t depth = (s->depth + 3) & ~3;
+    const uint8_t *w = (const uint8_t *)s->weights;
+    for (int32_t unit = 0; unit < s->units; unit += 4) {
+        const mve_pred16_t units = vctp32q((uint32_t)(s->units - unit));
+        const uint8_t *v = unit + 2 < s->units ? w + 2 * depth : w;
+        const uint8_t *x = row;
+        int32_t rest = s->depth;
+        uint32_t sum0 = 0;
+        uint32_t sum1 = 0;
+        uint32_t sum2 = 0;
+        uint32_t sum3 = 0;
+        for (; rest >= 16; rest -= 16) {
+            const uint8x16_t values = vldrbq_u8(x);
+            const uint8x16x2_t p = vld2q_u8(w);
+            const uint8x16x2_t q = vld2q_u8(v);
+            sum0 = vmladavaq_u8(sum0, values, p.val[0]);
+            sum1 = vmladavaq_u8(sum1, values, p.val[1]);
+            sum2 = vmladavaq_u8(sum2, values, q.val[0]);
+            sum3 = vmladavaq_u8(sum3, values, q.val[1]);
+            x += 16;
+            w += 32;
+            v += 32;
+        }
+        if (rest > 0) {
+            const mve_pred16_t last = vctp8q((uint32_t)rest);
+            const uint8x16_t values = vldrbq_z_u8(x, last);
+            sum0 = vmladavaq_u8(sum0, values, vldrbq_gather_offset_z_u8(w, even, last));
+            sum1 = vmladavaq_u8(sum1, values, vldrbq_gather_offset_z_u8(w, odd, last));
+            sum2 = vmladavaq_u8(sum2, values, vldrbq_gather_offset_z_u8(v, even, last));
+            sum3 = vmladavaq_u8(sum3, values, vldrbq_gather_offset_z_u8(v, odd, last));
+            w += 2 * ((rest + 3) & ~3);
+            v += 2 * ((rest + 3) & ~3);
+        }
+        w = v;
+        int32x4_t sum = {(int32_t)sum0, (int32_t)sum1, (int32_t)sum2, (int32_t)sum3};
+        sum = vaddq_s32(sum, vsubq_n_s32(vldrwq_z_s32(s->start + unit, units), 128 * total));
+        const int32x4_t multiplier = s->per_unit != 0 ? vldrwq_z_s32(s->multiplier + unit, units)
+                                                      : vdupq_n_s32(s->multiplier[0]);
+        const int32x4_t shift = s->per_unit != 0 ? vldrbq_z_s32(s->shift + unit, units) : vdupq_n_s32(s->shift[0]);
+        sum = vmaxq_s32(@name@_@rescale@_four(sum, multiplier, shift), vdupq_n_s32(s->lowest));
+        sum = vaddq_n_s32(vminq_s32(sum, vdupq_n_s32(s->highest)), s->zero_point);
+        vstrbq_p_s32(output + unit, sum, units);
+    }
+}
+)";
+
+constexpr std::string_view kRescaleFourDouble =
+    R"(/* @rescale@() of four sums. */
+static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int32x4_t shift)
+{
+    const int32x4_t zero = vdupq_n_s32(0);
+    const int32x4_t right = vminq_s32(shift, zero);
+    const int32x4_t high = vqrdmulhq_s32(vqshlq_s32(sum, vmaxq_s32(shift, zero)), multiplier);
+    return vrshlq_s32(vqaddq_s32(high, vshrq_n_s32(vandq_s32(high, right), 31)), right);
+}
+
+)";
+
+constexpr std::string_view kRescaleFourSingle =
+    R"(/* @rescale@() of four sums. */
+static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int32x4_t shift)
+{
+    const int32x4_t zero = vdupq_n_s32(0);
+    const int32x4_t shifted = vqshlq_s32(sum, vmaxq_s32(shift, zero));
+    const int32x4_t high = vpselq_s32(vqdmulhq_s32(shifted, multiplier), vqrdmulhq_s32(shifted, multiplier),
+                                      vcmpltq_n_s32(shift, 0));
+    return vrshlq_s32(high, vminq_s32(shift, zero));
+}
+
+)";
+
+constexpr std::string_view kRescaleFourFloat =
+    R"(/* @rescale@() of four sums, which makes sums by themselves where a tie is close or shifts go too far. */
+static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int32x4_t shift)
+{
+    const int32x4_t shifted = vshlq_s32(sum, shift);
+    const int32x4_t steps = vaddq_n_s32(vmulhq_s32(shifted, multiplier), 32768);
+    const int32x4_t from_tie = vandq_s32(vaddq_n_s32(steps, 4), vdupq_n_s32(0xfff8));
+    mve_pred16_t fits = vcmpeqq_s32(vshlq_s32(shifted, vnegq_s32(shift)), sum);
+    fits = vcmpneq_m_n_s32(from_tie, 0, fits);
+    fits = vcmpgeq_m_n_s32(shift, 0, fits);
+    fits = vcmpleq_m_n_s32(shift, 24, fits);
+    if (fits != 0xffffu) {
+        int32_t x[4];
+        int32_t multipliers[4];
+        int32_t shifts[4];
+        vstrwq_s32(x, sum);
+        vstrwq_s32(multipliers, multiplier);
+        vstrwq_s32(shifts, shift);
+        for (int32_t i = 0; i < 4; ++i) {
+            x[i] = @name@_rescale(x[i], multipliers[i], shifts[i]);
+        }
+        return vldrwq_s32(x);
+    }
+    return vshrq_n_s32(steps, 16);
+}
+
+)";
+
 constexpr std::string_view kSumsOfRows =
-    R"(/* Writes what the sums of a unit in four rows come to. */
+    R"(#ifndef @NAME@_MVE
+/* Writes what the sums of a unit in four rows come to. */
 static void @name@_store@twice@(const @name@_sums *s, int32_t unit, int32_t sum0, int32_t sum1, int32_t sum2,
         int32_t sum3, int8_t *output)
 {
@@ -367,6 +499,20 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
     }
 #endif
 }
+#endif
+
+static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
+        int8_t *output)
+{
+#ifndef @NAME@_MVE
+    if (rows > 1) {
+        @name@_sums_of_rows@twice@(s, block, totals, output);
+        return;
+    }
+#endif
+    (void)rows;
+    @name@_sums_of_row@twice@(s, block, totals[0], output);
+}
 
 )";
 
@@ -374,18 +520,14 @@ constexpr std::string_view kManyRows =
     R"(static void @name@_fully_connected@twice@(const @name@_sums *s, int32_t rows, const int8_t *input,
         int8_t *output, @name@_row *block)
 {
-    int32_t totals[4];
+    int32_t totals[@NAME@_ROWS];
     while (rows > 0) {
-        const int32_t count = rows >= 4 ? 4 : 1;
+        const int32_t count = rows >= @NAME@_ROWS ? @NAME@_ROWS : 1;
         for (int32_t i = 0; i < count; ++i) {
             totals[i] = @name@_set_row(input, s->depth, block + i, count);
             input += s->depth;
         }
-        if (count == 4) {
-            @name@_sums_of_rows@twice@(s, block, totals, output);
-        } else {
-            @name@_sums_of_row@twice@(s, block, totals[0], output);
-        }
+        @name@_outputs@twice@(s, block, count, totals, output);
         output += count * s->width;
         rows -= count;
     }
@@ -422,6 +564,13 @@ typedef struct {
 constexpr std::string_view kTakeWindow =
     R"(static int8_t *@name@_copy(const int8_t *from, int32_t count, int8_t *to)
 {
+#if defined(@NAME@_MVE)
+    for (; count >= 16; count -= 16) {
+        vstrbq_s8(to, vldrbq_s8(from));
+        to += 16;
+        from += 16;
+    }
+#endif
 #ifdef @NAME@_DSP
     for (; count >= 4; count -= 4) {
         __builtin_memcpy(to, from, 4);
@@ -479,7 +628,7 @@ constexpr std::string_view kConvolve =
     const int32_t outputs = w->output_height * w->output_width;
     const int32_t depth = (w->sums.depth + 3) & ~3;
     int8_t *values = (int8_t *)block;
-    int32_t totals[4];
+    int32_t totals[@NAME@_ROWS];
     block = (@name@_row *)(values + depth);
     for (int32_t group = 0; group < w->images * w->groups; ++group) {
         const int32_t image = group / w->groups;
@@ -496,7 +645,7 @@ constexpr std::string_view kConvolve =
         s.multiplier += part * s.units * s.per_unit;
         s.shift += part * s.units * s.per_unit;
         for (int32_t row = 0; row < outputs; row += count) {
-            count = outputs - row >= 4 ? 4 : 1;
+            count = outputs - row >= @NAME@_ROWS ? @NAME@_ROWS : 1;
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t top = y * w->stride_y - w->top;
                 const int32_t left = x * w->stride_x - w->left;
@@ -505,11 +654,7 @@ constexpr std::string_view kConvolve =
                 x = x + 1 < w->output_width ? x + 1 : 0;
                 y = x == 0 ? y + 1 : y;
             }
-            if (count == 4) {
-                @name@_sums_of_rows@twice@(&s, block, totals, to);
-            } else {
-                @name@_sums_of_row@twice@(&s, block, totals[0], to);
-            }
+            @name@_outputs@twice@(&s, block, count, totals, to);
             to += count * s.width;
         }
     }
@@ -686,10 +831,16 @@ static void @name@_depthwise@twice@(const @name@_window *w, const int8_t *input,
 
 )";
 
+std::string_view rescale_four(const CPlan& plan, bool twice) {
+  if (twice || plan.rounding == Rounding::double_rounding) return kRescaleFourDouble;
+  return plan.rounding == Rounding::fp32 ? kRescaleFourFloat : kRescaleFourSingle;
+}
+
 }  // namespace
 
 std::int64_t c_scratch_bytes(CKernel kernel, std::int64_t depth, const Window& window) {
-  const std::int64_t row = (depth + 3) / 4 * 4;
+  // Vectors read 16 values.
+  const std::int64_t row = std::max<std::int64_t>((depth + 3) / 4 * 4, 8);
   switch (kernel) {
     case CKernel::row:
       return 2 * row;
@@ -736,7 +887,13 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
     f["twice"] = twice ? "_twice" : "";
     f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
     add(needed(CKernel::row, CKernel::depthwise, twice), kValueOf);
-    add(needed(CKernel::row, CKernel::convolve, twice), kSumsOfRow);
+    const bool rows_are_summed = needed(CKernel::row, CKernel::convolve, twice);
+    add(rows_are_summed, "#ifdef @NAME@_MVE\n");
+    add(rows_are_summed, rescale_four(plan, twice));
+    add(rows_are_summed, kSumsOfRowMve);
+    add(rows_are_summed, "#else\n");
+    add(rows_are_summed, kSumsOfRow);
+    add(rows_are_summed, "#endif\n\n");
     add(needed(CKernel::rows, CKernel::convolve, twice), kSumsOfRows);
     add(needed(CKernel::rows, CKernel::rows, twice), kManyRows);
     add(needed(CKernel::convolve, CKernel::convolve, twice), kConvolve);
