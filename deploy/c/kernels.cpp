@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/deploy/c/kernels.h>
 
@@ -14,20 +15,20 @@ constexpr std::string_view kPaths =
     R"(#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && !defined(__ARM_BIG_ENDIAN)
 #include <arm_acle.h>
 #define @NAME@_DSP
-typedef int16_t @name@_value;
-#else
-typedef uint8_t @name@_value;
 #endif
 #if defined(@NAME@_DSP) && defined(__ARM_FEATURE_MVE)
 #include <arm_mve.h>
 #define @NAME@_MVE
-#define @NAME@_ROWS 1 /* that are worked on together */
-#else
-#define @NAME@_ROWS 4
-#endif
-#if defined(@NAME@_DSP) && !defined(@NAME@_MVE)
+#define @NAME@_HIGHER 0 /* values of a plane than those of the image */
+typedef int8_t @name@_value;
+typedef uint8_t @name@_row;
+#elif defined(@NAME@_DSP)
+#define @NAME@_HIGHER 128
+typedef int16_t @name@_value;
 typedef int32_t @name@_row; /* two values */
 #else
+#define @NAME@_HIGHER 128
+typedef uint8_t @name@_value;
 typedef uint8_t @name@_row;
 #endif
 #if defined(__thumb__) && !defined(__thumb2__)
@@ -74,13 +75,14 @@ static inline int32_t @name@_word(const void *at)
 )";
 
 constexpr std::string_view kSetRow =
-    R"(/* Writes a row of `depth` values, 128 higher, and zeros up to a multiple of 4; returns their sum. Rows that are worked on
- * together alternate: with two values at a time where the processor multiplies pairs, else with one. */
+    R"(/* Writes one of several rows of `depth` values, 128 higher, and zeros up to a multiple of 4; returns their sum. Rows
+ * alternate, with two values at a time where the processor multiplies pairs, else with one; those of vectors do not. */
 #if defined(@NAME@_MVE)
-static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
+static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *block, int32_t row, int32_t rows)
 {
+    @name@_row *to = block + row * ((depth + 15) & ~15);
     uint32_t total = 0;
-    (void)rows; /* 1 */
+    (void)rows;
     for (; depth > 0; depth -= 16) {
         const mve_pred16_t rest = vctp8q((uint32_t)depth);
         const uint8x16_t values = veorq_u8(vldrbq_z_u8((const uint8_t *)from, rest), vdupq_n_u8(128));
@@ -103,8 +105,9 @@ static inline int32_t @name@_odd(int32_t word)
     return (word >> 8) & 0xff00ff;
 }
 
-static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
+static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *block, int32_t row, int32_t rows)
 {
+    @name@_row *to = block + row;
     uint32_t total = 0;
     for (; depth > 0; depth -= 4) {
         uint32_t word = 0x80808080u;
@@ -133,8 +136,9 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to,
     return (int32_t)total;
 }
 #else
-static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *to, int32_t rows)
+static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *block, int32_t row, int32_t rows)
 {
+    @name@_row *to = block + row;
     int32_t total = 0;
     for (int32_t i = 0; i < depth; ++i) {
         const uint8_t value = (uint8_t)(from[i] + 128);
@@ -172,7 +176,7 @@ static inline int32_t @name@_begin(const @name@_sums *s, int32_t unit, int32_t t
 )";
 
 constexpr std::string_view kSumsOfRow =
-    R"(#if defined(@NAME@_DSP) && !defined(@NAME@_MVE)
+    R"(#ifdef @NAME@_DSP
 /* Two values of a row times those of four weights. In assembly, for GCC 12 keeps sums on the stack. */
 #define @NAME@_ROW_STEP                        \
     "ldr %[a], [%[x]], #4\n\t"                 \
@@ -261,56 +265,65 @@ static void @name@_sums_of_row@twice@(const @name@_sums *s, const @name@_row *ro
 )";
 
 // The quantized values of four units at a time.
-constexpr std::string_view kSumsOfRowMve =
-    R"(/* The output of one row whose values have this sum, with Helium. */
-static void @name@_sums_of_row@twice@(const @name@_sums *s, const uint8_t *row, int32_t total, int8_t *output)
+constexpr std::string_view kOutputsMve =
+    R"(/* The outputs of rows whose values have these sums. */
+static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
+        int8_t *output)
 {
     const uint8x16_t even = vshlq_n_u8(vidupq_n_u8(0, 1), 1);
     const uint8x16_t odd = vaddq_n_u8(even, 1);
-    const int32_t depth = (s->depth + 3) & ~3;
-    const uint8_t *w = (const uint8_t *)s->weights;
+    const int32_t depth = s->depth;
+    const int32_t pair = 2 * ((depth + 3) & ~3);
+    const int32x4_t lowest = vdupq_n_s32(s->lowest);
+    const int32x4_t highest = vdupq_n_s32(s->highest);
     for (int32_t unit = 0; unit < s->units; unit += 4) {
         const mve_pred16_t units = vctp32q((uint32_t)(s->units - unit));
-        const uint8_t *v = unit + 2 < s->units ? w + 2 * depth : w;
-        const uint8_t *x = row;
-        int32_t rest = s->depth;
-        uint32_t sum0 = 0;
-        uint32_t sum1 = 0;
-        uint32_t sum2 = 0;
-        uint32_t sum3 = 0;
-        for (; rest >= 16; rest -= 16) {
-            const uint8x16_t values = vldrbq_u8(x);
-            const uint8x16x2_t p = vld2q_u8(w);
-            const uint8x16x2_t q = vld2q_u8(v);
-            sum0 = vmladavaq_u8(sum0, values, p.val[0]);
-            sum1 = vmladavaq_u8(sum1, values, p.val[1]);
-            sum2 = vmladavaq_u8(sum2, values, q.val[0]);
-            sum3 = vmladavaq_u8(sum3, values, q.val[1]);
-            x += 16;
-            w += 32;
-            v += 32;
+        const uint8_t *const weights = (const uint8_t *)s->weights + unit / 2 * pair;
+        const int32_t next = unit + 2 < s->units ? pair : 0;
+        const int32x4_t start = vldrwq_z_s32(s->start + unit, units);
+        int32x4_t multiplier = vdupq_n_s32(s->multiplier[0]);
+        int32x4_t shift = vdupq_n_s32(s->shift[0]);
+        if (s->per_unit != 0) {
+            multiplier = vldrwq_z_s32(s->multiplier + unit, units);
+            shift = vldrbq_z_s32(s->shift + unit, units);
         }
-        if (rest > 0) {
-            const mve_pred16_t last = vctp8q((uint32_t)rest);
-            const uint8x16_t values = vldrbq_z_u8(x, last);
-            sum0 = vmladavaq_u8(sum0, values, vldrbq_gather_offset_z_u8(w, even, last));
-            sum1 = vmladavaq_u8(sum1, values, vldrbq_gather_offset_z_u8(w, odd, last));
-            sum2 = vmladavaq_u8(sum2, values, vldrbq_gather_offset_z_u8(v, even, last));
-            sum3 = vmladavaq_u8(sum3, values, vldrbq_gather_offset_z_u8(v, odd, last));
-            w += 2 * ((rest + 3) & ~3);
-            v += 2 * ((rest + 3) & ~3);
+        for (int32_t row = 0; row < rows; ++row) {
+            const uint8_t *x = block + row * ((depth + 15) & ~15);
+            const uint8_t *w = weights;
+            const uint8_t *v = weights + next;
+            uint32_t sum0 = 0;
+            uint32_t sum1 = 0;
+            uint32_t sum2 = 0;
+            uint32_t sum3 = 0;
+            for (int32_t i = depth / 16; i > 0; --i) {
+                const uint8x16_t values = vldrbq_u8(x);
+                const uint8x16x2_t p = vld2q_u8(w);
+                const uint8x16x2_t q = vld2q_u8(v);
+                sum0 = vmladavaq_u8(sum0, values, p.val[0]);
+                sum1 = vmladavaq_u8(sum1, values, p.val[1]);
+                sum2 = vmladavaq_u8(sum2, values, q.val[0]);
+                sum3 = vmladavaq_u8(sum3, values, q.val[1]);
+                x += 16;
+                w += 32;
+                v += 32;
+            }
+            if (depth % 16 != 0) {
+                const mve_pred16_t rest = vctp8q((uint32_t)(depth % 16));
+                const uint8x16_t values = vldrbq_z_u8(x, rest);
+                sum0 = vmladavaq_u8(sum0, values, vldrbq_gather_offset_z_u8(w, even, rest));
+                sum1 = vmladavaq_u8(sum1, values, vldrbq_gather_offset_z_u8(w, odd, rest));
+                sum2 = vmladavaq_u8(sum2, values, vldrbq_gather_offset_z_u8(v, even, rest));
+                sum3 = vmladavaq_u8(sum3, values, vldrbq_gather_offset_z_u8(v, odd, rest));
+            }
+            int32x4_t sum = {(int32_t)sum0, (int32_t)sum1, (int32_t)sum2, (int32_t)sum3};
+            sum = vaddq_s32(sum, vsubq_n_s32(start, 128 * totals[row]));
+            sum = @name@_@rescale@_four(sum, multiplier, shift);
+            sum = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), s->zero_point);
+            vstrbq_p_s32(output + row * s->width + unit, sum, units);
         }
-        w = v;
-        int32x4_t sum = {(int32_t)sum0, (int32_t)sum1, (int32_t)sum2, (int32_t)sum3};
-        sum = vaddq_s32(sum, vsubq_n_s32(vldrwq_z_s32(s->start + unit, units), 128 * total));
-        const int32x4_t multiplier = s->per_unit != 0 ? vldrwq_z_s32(s->multiplier + unit, units)
-                                                      : vdupq_n_s32(s->multiplier[0]);
-        const int32x4_t shift = s->per_unit != 0 ? vldrbq_z_s32(s->shift + unit, units) : vdupq_n_s32(s->shift[0]);
-        sum = vmaxq_s32(@name@_@rescale@_four(sum, multiplier, shift), vdupq_n_s32(s->lowest));
-        sum = vaddq_n_s32(vminq_s32(sum, vdupq_n_s32(s->highest)), s->zero_point);
-        vstrbq_p_s32(output + unit, sum, units);
     }
 }
+
 )";
 
 constexpr std::string_view kRescaleFourDouble =
@@ -367,8 +380,7 @@ static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int3
 )";
 
 constexpr std::string_view kSumsOfRows =
-    R"(#ifndef @NAME@_MVE
-/* Writes what the sums of a unit in four rows come to. */
+    R"(/* Writes what the sums of a unit in four rows come to. */
 static void @name@_store@twice@(const @name@_sums *s, int32_t unit, int32_t sum0, int32_t sum1, int32_t sum2,
         int32_t sum3, int8_t *output)
 {
@@ -499,32 +511,38 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
     }
 #endif
 }
-#endif
+)";
 
-static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
+constexpr std::string_view kOutputsOfRow =
+    R"(static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
         int8_t *output)
 {
-#ifndef @NAME@_MVE
-    if (rows > 1) {
-        @name@_sums_of_rows@twice@(s, block, totals, output);
-        return;
-    }
-#endif
-    (void)rows;
+    (void)rows; /* 1 */
     @name@_sums_of_row@twice@(s, block, totals[0], output);
 }
+)";
 
+constexpr std::string_view kOutputsOfRows =
+    R"(static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
+        int8_t *output)
+{
+    if (rows == 4) {
+        @name@_sums_of_rows@twice@(s, block, totals, output);
+    } else {
+        @name@_sums_of_row@twice@(s, block, totals[0], output);
+    }
+}
 )";
 
 constexpr std::string_view kManyRows =
     R"(static void @name@_fully_connected@twice@(const @name@_sums *s, int32_t rows, const int8_t *input,
         int8_t *output, @name@_row *block)
 {
-    int32_t totals[@NAME@_ROWS];
+    int32_t totals[4];
     while (rows > 0) {
-        const int32_t count = rows >= @NAME@_ROWS ? @NAME@_ROWS : 1;
+        const int32_t count = rows >= 4 ? 4 : 1;
         for (int32_t i = 0; i < count; ++i) {
-            totals[i] = @name@_set_row(input, s->depth, block + i, count);
+            totals[i] = @name@_set_row(input, s->depth, block, i, count);
             input += s->depth;
         }
         @name@_outputs@twice@(s, block, count, totals, output);
@@ -628,7 +646,7 @@ constexpr std::string_view kConvolve =
     const int32_t outputs = w->output_height * w->output_width;
     const int32_t depth = (w->sums.depth + 3) & ~3;
     int8_t *values = (int8_t *)block;
-    int32_t totals[@NAME@_ROWS];
+    int32_t totals[4];
     block = (@name@_row *)(values + depth);
     for (int32_t group = 0; group < w->images * w->groups; ++group) {
         const int32_t image = group / w->groups;
@@ -645,12 +663,12 @@ constexpr std::string_view kConvolve =
         s.multiplier += part * s.units * s.per_unit;
         s.shift += part * s.units * s.per_unit;
         for (int32_t row = 0; row < outputs; row += count) {
-            count = outputs - row >= @NAME@_ROWS ? @NAME@_ROWS : 1;
+            count = outputs - row >= 4 ? 4 : 1;
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t top = y * w->stride_y - w->top;
                 const int32_t left = x * w->stride_x - w->left;
                 @name@_take_window(w, from, top, left, values);
-                totals[i] = @name@_set_row(values, s.depth, block + i, count);
+                totals[i] = @name@_set_row(values, s.depth, block, i, count);
                 x = x + 1 < w->output_width ? x + 1 : 0;
                 y = x == 0 ? y + 1 : y;
             }
@@ -665,7 +683,7 @@ constexpr std::string_view kConvolve =
 // ---- Channels by themselves
 
 constexpr std::string_view kTakeChannel =
-    R"(#ifdef @NAME@_DSP
+    R"(#if defined(@NAME@_DSP) && !defined(@NAME@_MVE)
 static int32_t @name@_pair(int32_t low, int32_t high)
 {
     return (int32_t)((uint32_t)(uint16_t)low | (uint32_t)high << 16);
@@ -684,17 +702,73 @@ static void @name@_take_channel(const @name@_window *w, const int8_t *image, @na
     for (int32_t y = 0; y < height; ++y) {
         const int8_t *from = image + y * w->width * channels;
         @name@_value *to = plane + (y + w->top) * line + w->left;
-        for (int32_t x = 0; x < width; ++x) {
-            *to++ = (@name@_value)(*from + 128);
+        int32_t rest = width;
+#ifdef @NAME@_MVE
+        for (const uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)channels); rest > 0; rest -= 8) {
+            const mve_pred16_t some = vctp16q((uint32_t)rest);
+            vstrbq_p_s16(to, vldrbq_gather_offset_z_s16(from, places, some), some);
+            from += 8 * channels;
+            to += 8;
+        }
+#else
+        for (; rest > 0; --rest) {
+            *to++ = (@name@_value)(*from + @NAME@_HIGHER);
             from += channels;
         }
+#endif
     }
 }
 
 )";
 
 constexpr std::string_view kDepthwise =
-    R"(/* The outputs of a unit in windows of 3 x 3. */
+    R"(#ifdef @NAME@_MVE
+/* The outputs of a unit in windows of up to 16 taps that lie within 256 values. */
+static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane, int32_t line, int32_t unit,
+        int8_t *output)
+{
+    const @name@_sums *const s = &w->sums;
+    const int32_t outputs = w->output_height * w->output_width;
+    const int32_t next_line = w->stride_y * line - w->output_width * w->stride_x;
+    const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)s->units);
+    const int32x4_t multiplier = vdupq_n_s32(s->multiplier[unit * s->per_unit]);
+    const int32x4_t shift = vdupq_n_s32(s->shift[unit * s->per_unit]);
+    const int32x4_t lowest = vdupq_n_s32(s->lowest);
+    const int32x4_t highest = vdupq_n_s32(s->highest);
+    const int8_t *weight = (const int8_t *)s->weights + unit;
+    int8_t weights[16] = {0};
+    uint8_t taps[16] = {0};
+    int32_t x = w->output_width;
+    int32_t tap = 0;
+    for (int32_t ky = 0; ky < w->kernel_height; ++ky) {
+        for (int32_t kx = 0; kx < w->kernel_width; ++kx) {
+            taps[tap] = (uint8_t)(ky * w->dilation_y * line + kx * w->dilation_x);
+            weights[tap] = *weight;
+            weight += s->units;
+            ++tap;
+        }
+    }
+    const uint8x16_t offsets = vldrbq_u8(taps);
+    const int8x16_t k = vldrbq_s8(weights);
+    const int32_t start = s->start[unit] + 128 * vaddvq_s8(k);
+    for (int32_t rest = outputs; rest > 0; rest -= 4) {
+        int32_t sums[4];
+        for (int32_t i = 0; i < 4; ++i) {
+            sums[i] = vmladavaq_s8(start, vldrbq_gather_offset_s8(plane, offsets), k);
+            plane += w->stride_x;
+            if (--x == 0) {
+                x = w->output_width;
+                plane += next_line;
+            }
+        }
+        const int32x4_t sum = @name@_@rescale@_four(vldrwq_s32(sums), multiplier, shift);
+        const int32x4_t y = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), s->zero_point);
+        vstrbq_scatter_offset_p_s32(output, places, y, vctp32q((uint32_t)rest));
+        output += 4 * s->units;
+    }
+}
+#else
+/* The outputs of a unit in windows of 3 x 3. */
 static void @name@_slide_3x3@twice@(const @name@_window *w, const @name@_value *plane, int32_t line,
         int32_t unit, int8_t *output)
 {
@@ -775,6 +849,8 @@ static void @name@_slide_3x3@twice@(const @name@_window *w, const @name@_value *
     }
 }
 
+#endif
+
 /* The outputs of a unit in any window. */
 static void @name@_slide@twice@(const @name@_window *w, const @name@_value *plane, int32_t line, int32_t unit,
         int8_t *output)
@@ -788,7 +864,7 @@ static void @name@_slide@twice@(const @name@_window *w, const @name@_value *plan
             for (int32_t ky = 0; ky < w->kernel_height; ++ky) {
                 const @name@_value *value = values;
                 for (int32_t kx = 0; kx < w->kernel_width; ++kx) {
-                    sum += *value * *weight;
+                    sum += (*value + 128 - @NAME@_HIGHER) * *weight;
                     value += w->dilation_x;
                     weight += units;
                 }
@@ -811,15 +887,20 @@ static void @name@_depthwise@twice@(const @name@_window *w, const int8_t *input,
     const int32_t line = (((w->output_width - 1) * w->stride_x + span_x) + 1) & ~1;
     /* Padding stays as it is from one channel to the next. */
     for (int32_t i = 0; i < lines * line; ++i) {
-        plane[i] = (@name@_value)(w->input_zero_point + 128);
+        plane[i] = (@name@_value)(w->input_zero_point + @NAME@_HIGHER);
     }
     for (int32_t image = 0; image < w->images; ++image) {
         for (int32_t unit = 0; unit < units; ++unit) {
             if (unit % of_channel == 0) {
                 @name@_take_channel(w, input + unit / of_channel, plane, lines, line);
             }
+#ifdef @NAME@_MVE
+            if (w->kernel_height * w->kernel_width <= 16 && (span_y - 1) * line + span_x <= 256) {
+                @name@_slide_near@twice@(w, plane, line, unit, output + unit);
+#else
             if (w->kernel_height == 3 && w->kernel_width == 3 && span_y == 3 && span_x == 3) {
                 @name@_slide_3x3@twice@(w, plane, line, unit, output + unit);
+#endif
             } else {
                 @name@_slide@twice@(w, plane, line, unit, output + unit);
             }
@@ -887,14 +968,17 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
     f["twice"] = twice ? "_twice" : "";
     f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
     add(needed(CKernel::row, CKernel::depthwise, twice), kValueOf);
-    const bool rows_are_summed = needed(CKernel::row, CKernel::convolve, twice);
-    add(rows_are_summed, "#ifdef @NAME@_MVE\n");
-    add(rows_are_summed, rescale_four(plan, twice));
-    add(rows_are_summed, kSumsOfRowMve);
-    add(rows_are_summed, "#else\n");
-    add(rows_are_summed, kSumsOfRow);
-    add(rows_are_summed, "#endif\n\n");
-    add(needed(CKernel::rows, CKernel::convolve, twice), kSumsOfRows);
+    if (needed(CKernel::row, CKernel::depthwise, twice)) {
+      text += fmt::format("#ifdef {}_MVE\n{}#endif\n\n", plan.macro,
+                          fill(rescale_four(plan, twice), f));
+    }
+    if (needed(CKernel::row, CKernel::convolve, twice)) {
+      const bool rows = needed(CKernel::rows, CKernel::convolve, twice);
+      text +=
+          fmt::format("#ifdef {}_MVE\n{}#else\n{}{}{}#endif\n\n", plan.macro, fill(kOutputsMve, f),
+                      fill(kSumsOfRow, f), rows ? fill(kSumsOfRows, f) : "",
+                      fill(rows ? kOutputsOfRows : kOutputsOfRow, f));
+    }
     add(needed(CKernel::rows, CKernel::rows, twice), kManyRows);
     add(needed(CKernel::convolve, CKernel::convolve, twice), kConvolve);
     add(needed(CKernel::depthwise, CKernel::depthwise, twice), kDepthwise);

@@ -212,7 +212,7 @@ TEST(CSourcePackedText, LeavesWhatPackingDoesNotShorten) {
     const CSource packed = to_c_source(model, "net", {.weights = kPacked});
     EXPECT_EQ(packed.flash_bytes, to_c_source(model, "net").flash_bytes);
     EXPECT_EQ(packed.source.find("net_code"), std::string::npos);
-    expect_mentions(packed.source, "net_sums_of_row(");
+    expect_mentions(packed.source, "net_outputs(");
     expect_mentions(packed.header, "weights of 8 bits");
   }
 }

@@ -43,8 +43,8 @@ constexpr std::string_view kSums =
         @units@, @width@, @depth@, @per_unit@, @zero_point@, @lowest@, @highest@})";
 
 constexpr std::string_view kOneRow = R"(    @name@_row *row = (@name@_row *)@scratch@;
-    const int32_t total = @name@_set_row(input, @depth@, row, 1);
-    @name@_sums_of_row@twice@(&sums, row, total, output);
+    const int32_t total = @name@_set_row(input, @depth@, row, 0, 1);
+    @name@_outputs@twice@(&sums, row, 1, &total, output);
 )";
 
 constexpr std::string_view kRows =
