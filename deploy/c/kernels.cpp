@@ -274,12 +274,17 @@ static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block,
     const uint8x16_t odd = vaddq_n_u8(even, 1);
     const int32_t depth = s->depth;
     const int32_t pair = 2 * ((depth + 3) & ~3);
+    const int32_t width = s->width;
+    const int32_t zero_point = s->zero_point;
     const int32x4_t lowest = vdupq_n_s32(s->lowest);
     const int32x4_t highest = vdupq_n_s32(s->highest);
-    for (int32_t unit = 0; unit < s->units; unit += 4) {
-        const mve_pred16_t units = vctp32q((uint32_t)(s->units - unit));
-        const uint8_t *const weights = (const uint8_t *)s->weights + unit / 2 * pair;
-        const int32_t next = unit + 2 < s->units ? pair : 0;
+    const uint8_t *weights = (const uint8_t *)s->weights;
+    for (int32_t rest = s->units; rest > 0; rest -= 4) {
+        const int32_t unit = s->units - rest;
+        const mve_pred16_t units = vctp32q((uint32_t)rest);
+        const int32_t next = rest > 2 ? pair : 0;
+        const uint8_t *x = block;
+        int8_t *to = output;
         const int32x4_t start = vldrwq_z_s32(s->start + unit, units);
         int32x4_t multiplier = vdupq_n_s32(s->multiplier[0]);
         int32x4_t shift = vdupq_n_s32(s->shift[0]);
@@ -288,7 +293,6 @@ static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block,
             shift = vldrbq_z_s32(s->shift + unit, units);
         }
         for (int32_t row = 0; row < rows; ++row) {
-            const uint8_t *x = block + row * ((depth + 15) & ~15);
             const uint8_t *w = weights;
             const uint8_t *v = weights + next;
             uint32_t sum0 = 0;
@@ -308,19 +312,23 @@ static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block,
                 v += 32;
             }
             if (depth % 16 != 0) {
-                const mve_pred16_t rest = vctp8q((uint32_t)(depth % 16));
-                const uint8x16_t values = vldrbq_z_u8(x, rest);
-                sum0 = vmladavaq_u8(sum0, values, vldrbq_gather_offset_z_u8(w, even, rest));
-                sum1 = vmladavaq_u8(sum1, values, vldrbq_gather_offset_z_u8(w, odd, rest));
-                sum2 = vmladavaq_u8(sum2, values, vldrbq_gather_offset_z_u8(v, even, rest));
-                sum3 = vmladavaq_u8(sum3, values, vldrbq_gather_offset_z_u8(v, odd, rest));
+                const mve_pred16_t last = vctp8q((uint32_t)(depth % 16));
+                const uint8x16_t values = vldrbq_z_u8(x, last);
+                sum0 = vmladavaq_u8(sum0, values, vldrbq_gather_offset_z_u8(w, even, last));
+                sum1 = vmladavaq_u8(sum1, values, vldrbq_gather_offset_z_u8(w, odd, last));
+                sum2 = vmladavaq_u8(sum2, values, vldrbq_gather_offset_z_u8(v, even, last));
+                sum3 = vmladavaq_u8(sum3, values, vldrbq_gather_offset_z_u8(v, odd, last));
+                x += 16;
             }
             int32x4_t sum = {(int32_t)sum0, (int32_t)sum1, (int32_t)sum2, (int32_t)sum3};
             sum = vaddq_s32(sum, vsubq_n_s32(start, 128 * totals[row]));
             sum = @name@_@rescale@_four(sum, multiplier, shift);
-            sum = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), s->zero_point);
-            vstrbq_p_s32(output + row * s->width + unit, sum, units);
+            sum = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), zero_point);
+            vstrbq_p_s32(to, sum, units);
+            to += width;
         }
+        weights += 2 * pair;
+        output += 4;
     }
 }
 
@@ -728,9 +736,12 @@ static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane
         int8_t *output)
 {
     const @name@_sums *const s = &w->sums;
-    const int32_t outputs = w->output_height * w->output_width;
-    const int32_t next_line = w->stride_y * line - w->output_width * w->stride_x;
-    const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)s->units);
+    const int32_t width = w->output_width;
+    const int32_t step = w->stride_x;
+    const int32_t next_line = w->stride_y * line - width * step;
+    const int32_t zero_point = s->zero_point;
+    const int32_t units = s->units;
+    const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)units);
     const int32x4_t multiplier = vdupq_n_s32(s->multiplier[unit * s->per_unit]);
     const int32x4_t shift = vdupq_n_s32(s->shift[unit * s->per_unit]);
     const int32x4_t lowest = vdupq_n_s32(s->lowest);
@@ -738,33 +749,33 @@ static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane
     const int8_t *weight = (const int8_t *)s->weights + unit;
     int8_t weights[16] = {0};
     uint8_t taps[16] = {0};
-    int32_t x = w->output_width;
+    int32_t x = width;
     int32_t tap = 0;
     for (int32_t ky = 0; ky < w->kernel_height; ++ky) {
         for (int32_t kx = 0; kx < w->kernel_width; ++kx) {
             taps[tap] = (uint8_t)(ky * w->dilation_y * line + kx * w->dilation_x);
             weights[tap] = *weight;
-            weight += s->units;
+            weight += units;
             ++tap;
         }
     }
     const uint8x16_t offsets = vldrbq_u8(taps);
     const int8x16_t k = vldrbq_s8(weights);
     const int32_t start = s->start[unit] + 128 * vaddvq_s8(k);
-    for (int32_t rest = outputs; rest > 0; rest -= 4) {
+    for (int32_t rest = w->output_height * width; rest > 0; rest -= 4) {
         int32_t sums[4];
         for (int32_t i = 0; i < 4; ++i) {
             sums[i] = vmladavaq_s8(start, vldrbq_gather_offset_s8(plane, offsets), k);
-            plane += w->stride_x;
+            plane += step;
             if (--x == 0) {
-                x = w->output_width;
+                x = width;
                 plane += next_line;
             }
         }
         const int32x4_t sum = @name@_@rescale@_four(vldrwq_s32(sums), multiplier, shift);
-        const int32x4_t y = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), s->zero_point);
+        const int32x4_t y = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), zero_point);
         vstrbq_scatter_offset_p_s32(output, places, y, vctp32q((uint32_t)rest));
-        output += 4 * s->units;
+        output += 4 * units;
     }
 }
 #else
