@@ -44,7 +44,7 @@ typedef struct {
     int32_t units;
     int32_t width; /* values from one row of the output to the next */
     int32_t depth;
-    int32_t per_unit;   /* 1: a multiplier and a shift for each unit; 0: the first for all */
+    int32_t per_unit;   /* 1: a multiplier and a shift for each unit; 0: four alike for all */
     int32_t zero_point; /* of the output */
     int32_t lowest;     /* of the output, less its zero point */
     int32_t highest;
@@ -281,17 +281,12 @@ static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block,
     const uint8_t *weights = (const uint8_t *)s->weights;
     for (int32_t rest = s->units; rest > 0; rest -= 4) {
         const int32_t unit = s->units - rest;
-        const mve_pred16_t units = vctp32q((uint32_t)rest);
         const int32_t next = rest > 2 ? pair : 0;
         const uint8_t *x = block;
         int8_t *to = output;
-        const int32x4_t start = vldrwq_z_s32(s->start + unit, units);
-        int32x4_t multiplier = vdupq_n_s32(s->multiplier[0]);
-        int32x4_t shift = vdupq_n_s32(s->shift[0]);
-        if (s->per_unit != 0) {
-            multiplier = vldrwq_z_s32(s->multiplier + unit, units);
-            shift = vldrbq_z_s32(s->shift + unit, units);
-        }
+        const int32x4_t start = vldrwq_s32(s->start + unit);
+        const int32x4_t multiplier = vldrwq_s32(s->multiplier + unit * s->per_unit);
+        const int32x4_t shift = vldrbq_s32(s->shift + unit * s->per_unit);
         for (int32_t row = 0; row < rows; ++row) {
             const uint8_t *w = weights;
             const uint8_t *v = weights + next;
@@ -324,7 +319,11 @@ static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block,
             sum = vaddq_s32(sum, vsubq_n_s32(start, 128 * totals[row]));
             sum = @name@_@rescale@_four(sum, multiplier, shift);
             sum = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), zero_point);
-            vstrbq_p_s32(to, sum, units);
+            if (rest >= 4) {
+                vstrbq_s32(to, sum);
+            } else {
+                vstrbq_p_s32(to, sum, vctp32q((uint32_t)rest));
+            }
             to += width;
         }
         weights += 2 * pair;

@@ -242,8 +242,8 @@ void add_starts(CLayer& layer, const std::string& name, const FullyConnectedNumb
   for (std::size_t i = 0; i < n.weights.size(); ++i) {
     starts[i / static_cast<std::size_t>(n.depth)] -= (n.input_zero_point + 128) * n.weights[i];
   }
-  // Units are worked on in pairs.
-  if (n.units % 2 != 0) starts.push_back(0);
+  // Units are worked on in fours at most.
+  starts.resize((starts.size() + 3) / 4 * 4);
   layer.constants += array_text("int32_t", name + "_start", starts);
   layer.flash_bytes += 4 * std::ssize(starts);
 }
@@ -265,7 +265,11 @@ std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel
 CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums, CKernel kernel,
                          std::span<const Index> window) {
   const FullyConnectedNumbers& n = sums.numbers;
-  const CFactors factors(n.epilogue.requantizer);
+  CFactors factors(n.epilogue.requantizer);
+  const bool per_unit = factors.shifts.size() > 1;
+  const std::size_t padded = (factors.shifts.size() + 3) / 4 * 4;
+  factors.multipliers.resize(padded, factors.multipliers[0]);
+  factors.shifts.resize(padded, factors.shifts[0]);
   Fillings f = layer_fillings(plan, step);
   CLayer layer;
   layer.kernel = kernel;
@@ -296,7 +300,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   set("width", n.units);
   set("depth", n.depth);
   set("rows", n.rows);
-  set("per_unit", factors.shifts.size() > 1 ? 1 : 0);
+  set("per_unit", per_unit ? 1 : 0);
   set("zero_point", n.epilogue.zero_point);
   set("lowest", n.epilogue.range.lo - n.epilogue.zero_point);
   set("highest", n.epilogue.range.hi - n.epilogue.zero_point);
