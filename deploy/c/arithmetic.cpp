@@ -13,6 +13,23 @@ typedef char @name@_shifts_keep_signs[(-1 >> 1) == -1 ? 1 : -1];
 
 )";
 
+constexpr std::string_view kWideProduct =
+    R"(static int64_t @name@_wide_product(int32_t a, int32_t b)
+{
+#if defined(__thumb__) && !defined(__thumb2__)
+    /* The processor multiplies to 32 bits: by halves, of which the lower are unsigned. */
+    const uint32_t low = ((uint32_t)a & 0xffffu) * ((uint32_t)b & 0xffffu);
+    const int32_t middle = (a >> 16) * (b & 0xffff) + (int32_t)(low >> 16);
+    const int32_t other = (a & 0xffff) * (b >> 16) + (middle & 0xffff);
+    const int32_t high = (a >> 16) * (b >> 16) + (middle >> 16) + (other >> 16);
+    return (int64_t)((uint64_t)(uint32_t)high << 32 | (uint32_t)other << 16 | (low & 0xffffu));
+#else
+    return (int64_t)a * b;
+#endif
+}
+
+)";
+
 constexpr std::string_view kToCode =
     R"(/* A rescaled sum, in steps of the output's scale, as a quantized value. */
 static int8_t @name@_to_code(int32_t steps, int32_t zero_point, int32_t lowest, int32_t highest)
@@ -30,7 +47,7 @@ constexpr std::string_view kRescaleSingle =
     R"(/* sum * multiplier * 2^(shift - 31), rounded once, ties upwards, to 32 bits. */
 static int32_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
 {
-    const int64_t product = (int64_t)sum * multiplier;
+    const int64_t product = @name@_wide_product(sum, multiplier);
     if (shift < 0) {
         return (((int32_t)(product >> 31) >> ~shift) + 1) >> 1;
     }
@@ -53,7 +70,7 @@ constexpr std::string_view kHighMul =
     R"(/* a * b / 2^31, ties upwards; a and b are not both INT32_MIN. */
 static int32_t @name@_high_mul(int32_t a, int32_t b)
 {
-    const int64_t product = (int64_t)a * b * 2;
+    const int64_t product = @name@_wide_product(a, b) * 2;
     return (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
 }
 
@@ -197,12 +214,19 @@ static int32_t @name@_rescale_slowly(int32_t sum, int32_t multiplier, int32_t sh
  * in units of 2^-16, unless floats, which are off by two of them at most, could end on the other side of a tie. */
 static int32_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
 {
-    if ((uint32_t)shift <= 24u) {
+    int32_t steps = 32768;
+    int32_t fits = 1;
+    if (shift < 0) {
+        steps += (int32_t)(@name@_wide_product(sum, multiplier) >> 32) >> -shift;
+    } else if (shift <= 24) {
         const int32_t shifted = (int32_t)((uint32_t)sum << shift);
-        const int32_t steps = (int32_t)(((int64_t)shifted * multiplier) >> 32) + 32768;
-        if (shifted >> shift == sum && ((steps + 4) & 0xfff8) != 0) {
-            return steps >> 16;
-        }
+        steps += (int32_t)(@name@_wide_product(shifted, multiplier) >> 32);
+        fits = shifted >> shift == sum;
+    } else {
+        fits = 0;
+    }
+    if (fits && ((steps + 4) & 0xfff8) != 0) {
+        return steps >> 16;
     }
     return @name@_rescale_slowly(sum, multiplier, shift);
 }
@@ -281,6 +305,7 @@ std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls) {
     if (needed) text += fill(function, fillings);
   };
   text += fill(kShiftsKeepSigns, fillings);
+  add(fixed_point || sums, kWideProduct);
   add(fixed_point || (sums && !fp32), kSaturate);
   add(fixed_point, kHighMul);
   add(softmax && !fp32, kDivideByPower);

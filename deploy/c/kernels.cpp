@@ -362,12 +362,14 @@ constexpr std::string_view kRescaleFourFloat =
     R"(/* @rescale@() of four sums, which makes sums by themselves where a tie is close or shifts go too far. */
 static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int32x4_t shift)
 {
-    const int32x4_t shifted = vshlq_s32(sum, shift);
-    const int32x4_t steps = vaddq_n_s32(vmulhq_s32(shifted, multiplier), 32768);
+    const int32x4_t zero = vdupq_n_s32(0);
+    const int32x4_t left = vmaxq_s32(shift, zero);
+    const int32x4_t shifted = vshlq_s32(sum, left);
+    const int32x4_t product = vshlq_s32(vmulhq_s32(shifted, multiplier), vminq_s32(shift, zero));
+    const int32x4_t steps = vaddq_n_s32(product, 32768);
     const int32x4_t from_tie = vandq_s32(vaddq_n_s32(steps, 4), vdupq_n_s32(0xfff8));
-    mve_pred16_t fits = vcmpeqq_s32(vshlq_s32(shifted, vnegq_s32(shift)), sum);
+    mve_pred16_t fits = vcmpeqq_s32(vshlq_s32(shifted, vnegq_s32(left)), sum);
     fits = vcmpneq_m_n_s32(from_tie, 0, fits);
-    fits = vcmpgeq_m_n_s32(shift, 0, fits);
     fits = vcmpleq_m_n_s32(shift, 24, fits);
     if (fits != 0xffffu) {
         int32_t x[4];

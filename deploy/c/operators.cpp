@@ -34,14 +34,13 @@ std::string summary_of(const CStep& step, std::string_view detail) {
 
 int c_shift(QuantizedMultiplier factor) { return std::min(factor.shift, 31); }
 
-CFactor c_factor(float factor) {
-  // A factor this small brings no int32 anywhere near 1/2: the same as 0.
-  constexpr int kLeastExponent = -72;
-  // One this large brings every int32 but 0 beyond any quantized value.
+CFactor c_factor(float factor, std::int64_t largest_sum) {
+  // No sum comes anywhere near 1/2.
+  if (static_cast<double>(factor) * static_cast<double>(largest_sum) < 0.25) return {0, 0};
+  // A factor this large brings every int32 but 0 beyond any quantized value.
   constexpr int kMostExponent = 110;
   int exponent = 0;
   const float fraction = std::frexp(factor, &exponent);
-  if (exponent < kLeastExponent) return {0, 0};
   return {static_cast<std::int32_t>(std::ldexp(fraction, 31)),
           std::min(exponent, kMostExponent) + 17};
 }

@@ -47,7 +47,8 @@ struct CFactor {
   std::int32_t multiplier;
   int shift;
 };
-CFactor c_factor(float factor);
+/// `largest_sum` is the largest of either sign that is rescaled.
+CFactor c_factor(float factor, std::int64_t largest_sum);
 
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);

@@ -20,9 +20,9 @@ struct CFactors {
     shifts.push_back(shift);
   }
 
-  explicit CFactors(const Requantizer& requantizer) {
+  CFactors(const Requantizer& requantizer, std::int64_t largest_sum) {
     for (const float factor : requantizer.factors()) {
-      const CFactor of_float = c_factor(factor);
+      const CFactor of_float = c_factor(factor, largest_sum);
       add(of_float.multiplier, of_float.shift);
     }
     for (const QuantizedMultiplier m : requantizer.multipliers()) {
@@ -265,7 +265,7 @@ std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel
 CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums, CKernel kernel,
                          std::span<const Index> window) {
   const FullyConnectedNumbers& n = sums.numbers;
-  CFactors factors(n.epilogue.requantizer);
+  CFactors factors(n.epilogue.requantizer, n.largest_sum);
   const bool per_unit = factors.shifts.size() > 1;
   const std::size_t padded = (factors.shifts.size() + 3) / 4 * 4;
   factors.multipliers.resize(padded, factors.multipliers[0]);
@@ -335,7 +335,7 @@ CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
 CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
                        FunctionRef<std::string(Fillings fillings, bool units_outside)> loop) {
   const FullyConnectedNumbers& n = sums.numbers;
-  const CFactors factors(n.epilogue.requantizer);
+  const CFactors factors(n.epilogue.requantizer, n.largest_sum);
   Fillings f = fully_connected_fillings(n, layer_fillings(plan, step));
   const std::string& name = f["layer"];
   CLayer layer;

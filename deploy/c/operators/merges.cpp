@@ -133,7 +133,7 @@ CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
   const QuantizedMul multiplier = quantized_mul(step.source);
   const bool in_float = multiplier.rescales_in_float();
   const CFactor factor =
-      in_float ? c_factor(multiplier.float_factor())
+      in_float ? c_factor(multiplier.float_factor(), 255 * 255)
                : CFactor{multiplier.factor().multiplier, c_shift(multiplier.factor())};
   CLayer layer;
   layer.summary = summary_of(step, binary_detail(step));
