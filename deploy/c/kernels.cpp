@@ -140,14 +140,18 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *blo
 {
     @name@_row *to = block + row;
     int32_t total = 0;
-    for (int32_t i = 0; i < depth; ++i) {
-        const uint8_t value = (uint8_t)(from[i] + 128);
+    for (; depth >= 4; depth -= 4) {
+        for (int32_t i = 0; i < 4; ++i) {
+            const uint8_t value = (uint8_t)(*from++ + 128);
+            total += value;
+            *to = value;
+            to += rows;
+        }
+    }
+    for (int32_t i = 0; depth > 0 && i < 4; ++i) {
+        const uint8_t value = i < depth ? (uint8_t)(from[i] + 128) : 0;
         total += value;
         *to = value;
-        to += rows;
-    }
-    for (; (depth & 3) != 0; ++depth) {
-        *to = 0;
         to += rows;
     }
     return total;
@@ -626,6 +630,15 @@ static void @name@_take_window(const @name@_window *w, const int8_t *image, int3
     const int32_t read = w->channels / w->groups;
     /* Pixels that are taken at once. */
     const int32_t run = w->groups == 1 && w->dilation_x == 1 ? w->kernel_width : 1;
+    if (top >= 0 && top + (w->kernel_height - 1) * w->dilation_y < w->height && left >= 0 &&
+            left + run <= w->width && run == w->kernel_width) {
+        const int8_t *from = image + (top * w->width + left) * w->channels;
+        for (int32_t ky = 0; ky < w->kernel_height; ++ky) {
+            to = @name@_copy(from, run * read, to);
+            from += w->dilation_y * w->width * w->channels;
+        }
+        return;
+    }
     for (int32_t ky = 0; ky < w->kernel_height; ++ky) {
         const int32_t y = top + ky * w->dilation_y;
         for (int32_t kx = 0; kx < w->kernel_width; kx += run) {
