@@ -32,7 +32,7 @@ constexpr std::string_view kWideProduct =
 
 constexpr std::string_view kToCode =
     R"(/* A rescaled sum, in steps of the output's scale, as a quantized value. */
-static int8_t @name@_to_code(int32_t steps, int32_t zero_point, int32_t lowest, int32_t highest)
+static inline int8_t @name@_to_code(int32_t steps, int32_t zero_point, int32_t lowest, int32_t highest)
 {
     const int32_t most = highest - zero_point;
     const int32_t least = lowest - zero_point;

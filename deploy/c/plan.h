@@ -86,7 +86,8 @@ std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> by
 CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourceOptions& options);
 
 /// Functions that the layers of a plan call.
-enum class CFunction { rescale, rescale_twice, softmax, to_code };
+/// rescale_four is c_rescale_twice() of vectors.
+enum class CFunction { rescale, rescale_twice, rescale_four, softmax, to_code };
 
 /// How a step reads packed weights: one where it needs it; or those of a unit, from its row or
 /// from a column, into memory that all steps share.

@@ -72,6 +72,28 @@ static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 
 )";
 
+/// Four elements at a time, where both inputs have the output's shape.
+constexpr std::string_view kVectorsTwice = R"(#ifdef @NAME@_MVE
+    for (int32_t rest = @size@; rest > 0; rest -= 4) {
+        const mve_pred16_t some = vctp32q((uint32_t)rest);
+        const int32x4_t x = vmulq_n_s32(vaddq_n_s32(vldrbq_z_s32(first, some), -@first_zero@), unit);
+        const int32x4_t y = vmulq_n_s32(vaddq_n_s32(vldrbq_z_s32(second, some), -@second_zero@), unit);
+        const int32x4_t a = @name@_@rescale@_four(
+            x, vdupq_n_s32(@first_multiplier@), vdupq_n_s32(@first_shift@));
+        const int32x4_t b = @name@_@rescale@_four(
+            y, vdupq_n_s32(@second_multiplier@), vdupq_n_s32(@second_shift@));
+        int32x4_t sum = @name@_@rescale@_four(
+            @combine@(a, b), vdupq_n_s32(@multiplier@), vdupq_n_s32(@shift@));
+        sum = vminq_s32(vmaxq_s32(sum, vdupq_n_s32(@lo@ - @zero_point@)), vdupq_n_s32(@hi@ - @zero_point@));
+        vstrbq_p_s32(output, vaddq_n_s32(sum, @zero_point@), some);
+        first += 4;
+        second += 4;
+        output += 4;
+    }
+#else
+@loops@#endif
+)";
+
 constexpr std::string_view kTwice = R"(const int32_t a = @name@_@rescale@(
     (first[@first@] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
 const int32_t b = @name@_@rescale@(
@@ -112,6 +134,12 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   }
   f["sign"] = step.source.op.code == OpCode::sub ? "-" : "+";
   f["loops"] = binary_loops(step.source, kTwice, f);
+  const std::vector<BinaryAxis> axes = binary_axes(step.source);
+  if (axes.size() == 1 && axes[0].steps == decltype(axes[0].steps){1, 1}) {
+    layer.calls.insert(CFunction::rescale_four);
+    f["combine"] = step.source.op.code == OpCode::sub ? "vsubq_s32" : "vaddq_s32";
+    f["loops"] = fill(kVectorsTwice, f);
+  }
   layer.function = fill(kAddTwice, f);
   return layer;
 }
