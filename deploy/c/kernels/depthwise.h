@@ -30,6 +30,7 @@ static void @name@_take_channel(const @name@_window *w, const int8_t *image, @na
 #ifdef @NAME@_MVE
         for (const uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)channels); rest > 0; rest -= 8) {
             const mve_pred16_t some = vctp16q((uint32_t)rest);
+            @NAME@_FENCE;
             vstrbq_p_s16(to, vldrbq_gather_offset_z_s16(from, places, some), some);
             from += 8 * channels;
             to += 8;
@@ -78,6 +79,7 @@ static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane
     const uint8x16_t offsets = vldrbq_u8(taps);
     const int8x16_t k = vldrbq_s8(weights);
     const int32_t start = s->start[unit] + 128 * vaddvq_s8(k);
+    @NAME@_FENCE;
     for (int32_t rest = w->output_height * width; rest > 0; rest -= 4) {
         int32_t sums[4];
         for (int32_t i = 0; i < 4; ++i) {
@@ -93,6 +95,7 @@ static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane
         vstrbq_scatter_offset_p_s32(output, places, y, vctp32q((uint32_t)rest));
         output += 4 * units;
     }
+    @NAME@_FENCE;
 }
 #else
 /* The outputs of a unit in windows of 3 x 3. */

@@ -119,6 +119,7 @@ static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block,
             if (rest >= 4) {
                 vstrbq_s32(to, sum);
             } else {
+                @NAME@_FENCE;
                 vstrbq_p_s32(to, sum, vctp32q((uint32_t)rest));
             }
             to += width;

@@ -14,6 +14,8 @@ inline constexpr std::string_view kPaths =
 #if defined(@NAME@_DSP) && defined(__ARM_FEATURE_MVE)
 #include <arm_mve.h>
 #define @NAME@_MVE
+/* GCC 12 takes a store of some lanes for one of all, and a gather for a read of the first bytes. */
+#define @NAME@_FENCE __asm__ volatile("" ::: "memory")
 #define @NAME@_HIGHER 0 /* values of a plane than those of the image */
 typedef int8_t @name@_value;
 typedef uint8_t @name@_row;
@@ -80,6 +82,7 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *blo
         const mve_pred16_t rest = vctp8q((uint32_t)depth);
         const uint8x16_t values = veorq_u8(vldrbq_z_u8((const uint8_t *)from, rest), vdupq_n_u8(128));
         total = vaddvaq_p_u8(total, values, rest);
+        @NAME@_FENCE;
         vstrbq_p_u8(to, values, rest);
         from += 16;
         to += 16;

@@ -85,6 +85,7 @@ constexpr std::string_view kVectorsTwice = R"(#ifdef @NAME@_MVE
         int32x4_t sum = @name@_@rescale@_four(
             @combine@(a, b), vdupq_n_s32(@multiplier@), vdupq_n_s32(@shift@));
         sum = vminq_s32(vmaxq_s32(sum, vdupq_n_s32(@lo@ - @zero_point@)), vdupq_n_s32(@hi@ - @zero_point@));
+        @NAME@_FENCE;
         vstrbq_p_s32(output, vaddq_n_s32(sum, @zero_point@), some);
         first += 4;
         second += 4;
