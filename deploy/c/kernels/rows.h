@@ -78,14 +78,19 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *blo
     @name@_row *to = block + row * ((depth + 15) & ~15);
     uint32_t total = 0;
     (void)rows;
-    for (; depth > 0; depth -= 16) {
+    for (; depth >= 16; depth -= 16) {
+        const uint8x16_t values = veorq_u8(vldrbq_u8((const uint8_t *)from), vdupq_n_u8(128));
+        total = vaddvaq_u8(total, values);
+        vstrbq_u8(to, values);
+        from += 16;
+        to += 16;
+    }
+    if (depth > 0) {
         const mve_pred16_t rest = vctp8q((uint32_t)depth);
         const uint8x16_t values = veorq_u8(vldrbq_z_u8((const uint8_t *)from, rest), vdupq_n_u8(128));
         total = vaddvaq_p_u8(total, values, rest);
         @NAME@_FENCE;
         vstrbq_p_u8(to, values, rest);
-        from += 16;
-        to += 16;
     }
     return (int32_t)total;
 }
