@@ -3,6 +3,7 @@
 #include <octet/deploy/c/kernels.h>
 #include <octet/deploy/c/kernels/depthwise.h>
 #include <octet/deploy/c/kernels/helium.h>
+#include <octet/deploy/c/kernels/paths.h>
 #include <octet/deploy/c/kernels/rows.h>
 #include <octet/deploy/c/kernels/windows.h>
 
