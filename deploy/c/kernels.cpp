@@ -1,11 +1,10 @@
 #include <fmt/core.h>
-#include <octet/core/error.h>
-#include <octet/deploy/c/kernels.h>
 #include <octet/deploy/c/kernels/depthwise.h>
 #include <octet/deploy/c/kernels/helium.h>
 #include <octet/deploy/c/kernels/paths.h>
 #include <octet/deploy/c/kernels/rows.h>
 #include <octet/deploy/c/kernels/windows.h>
+#include <octet/deploy/c/plan.h>
 
 #include <algorithm>
 #include <optional>
@@ -24,26 +23,6 @@ std::string_view rescale_four(const CPlan& plan, bool twice) {
 }
 
 }  // namespace
-
-std::int64_t c_scratch_bytes(CKernel kernel, std::int64_t depth, const Window& window) {
-  // Vectors read 16 values.
-  const std::int64_t row = std::max<std::int64_t>((depth + 3) / 4 * 4, 8);
-  switch (kernel) {
-    case CKernel::row:
-      return 2 * row;
-    case CKernel::rows:
-      return 8 * row;
-    case CKernel::convolve:
-      return 9 * row;
-    case CKernel::depthwise: {
-      const auto extent = [](const WindowAxis& axis) {
-        return (axis.output - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
-      };
-      return 2 * extent(window.y) * ((extent(window.x) + 1) / 2 * 2);
-    }
-  }
-  throw InvalidArgument("c source: a CKernel outside the enumeration");
-}
 
 std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers) {
   const bool any = std::ranges::any_of(layers, [](const CLayer& layer) {

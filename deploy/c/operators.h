@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/arithmetic/fixed_point.h>
+#include <octet/core/window.h>
 #include <octet/deploy/c/plan.h>
 
 #include <string>
@@ -49,6 +50,9 @@ struct CFactor {
 };
 /// `largest_sum` is the largest of either sign that is rescaled.
 CFactor c_factor(float factor, std::int64_t largest_sum);
+
+/// Bytes that a kernel works in, for sums of `depth` products; `window` counts for depthwise alone.
+std::int64_t c_scratch_bytes(CKernel kernel, std::int64_t depth, const Window& window);
 
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);

@@ -131,6 +131,12 @@ std::int64_t c_unpacked_bytes(const std::vector<CLayer>& layers);
 /// The static buffer that weights are unpacked to, and the functions that read packed weights.
 std::string c_unpacking(const CPlan& plan, const std::vector<CLayer>& layers);
 
+/// The macros and types that constants and kernels need; empty where no layer calls a kernel.
+std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers);
+
+/// The kernels that layers call, in the order that C needs.
+std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers);
+
 /// The text of NAME.h.
 std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures);
 

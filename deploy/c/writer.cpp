@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
-#include <octet/deploy/c/kernels.h>
 #include <octet/deploy/c/operators.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/export_size.h>

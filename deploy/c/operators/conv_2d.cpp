@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <octet/deploy/c/kernels.h>
 #include <octet/deploy/c/operators/dense.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 #include <octet/runtime/operators/transpose_conv.h>

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/packed_codes.h>
-#include <octet/deploy/c/kernels.h>
 #include <octet/deploy/c/operators/dense.h>
 
 #include <limits>
