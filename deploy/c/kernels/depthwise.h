@@ -82,17 +82,29 @@ static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane
     @NAME@_FENCE;
     for (int32_t rest = w->output_height * width; rest > 0; rest -= 4) {
         int32_t sums[4];
-        for (int32_t i = 0; i < 4; ++i) {
-            sums[i] = vmladavaq_s8(start, vldrbq_gather_offset_s8(plane, offsets), k);
-            plane += step;
-            if (--x == 0) {
-                x = width;
-                plane += next_line;
+        if (x > 4) {
+            for (int32_t i = 0; i < 4; ++i) {
+                sums[i] = vmladavaq_s8(start, vldrbq_gather_offset_s8(plane, offsets), k);
+                plane += step;
+            }
+            x -= 4;
+        } else {
+            for (int32_t i = 0; i < 4; ++i) {
+                sums[i] = vmladavaq_s8(start, vldrbq_gather_offset_s8(plane, offsets), k);
+                plane += step;
+                if (--x == 0) {
+                    x = width;
+                    plane += next_line;
+                }
             }
         }
         const int32x4_t sum = @name@_@rescale@_four(vldrwq_s32(sums), multiplier, shift);
         const int32x4_t y = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), zero_point);
-        vstrbq_scatter_offset_p_s32(output, places, y, vctp32q((uint32_t)rest));
+        if (rest >= 4) {
+            vstrbq_scatter_offset_s32(output, places, y);
+        } else {
+            vstrbq_scatter_offset_p_s32(output, places, y, vctp32q((uint32_t)rest));
+        }
         output += 4 * units;
     }
     @NAME@_FENCE;
