@@ -39,6 +39,9 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
              (!twice || *twice == layer.rescales_twice);
     });
   };
+  const bool shifts_left = std::ranges::any_of(layers, &CLayer::shifts_left);
+  f["shifted"] = shifts_left ? "vqshlq_s32(sum, vmaxq_s32(shift, vdupq_n_s32(0)))" : "sum";
+  f["right"] = shifts_left ? "vminq_s32(shift, vdupq_n_s32(0))" : "shift";
   std::string text;
   const auto add = [&](bool is_needed, std::string_view function) {
     if (is_needed) text += fill(function, f);

@@ -110,6 +110,8 @@ struct CLayer {
   /// The kernel that the layer calls, and whether that rescales by c_rescale_twice().
   std::optional<CKernel> kernel{};
   bool rescales_twice = false;
+  /// Whether vectors are rescaled by a factor whose shift is above 0.
+  bool shifts_left = false;
   CUnpacking unpacking = CUnpacking::none;
   /// Bits of a packed weight, and how many packed weights a unit reads.
   int weight_bits = 8;

@@ -10,10 +10,8 @@ inline constexpr std::string_view kRescaleFourDouble =
     R"(/* @rescale@() of four sums. */
 static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int32x4_t shift)
 {
-    const int32x4_t zero = vdupq_n_s32(0);
-    const int32x4_t right = vminq_s32(shift, zero);
-    const int32x4_t high = vqrdmulhq_s32(vqshlq_s32(sum, vmaxq_s32(shift, zero)), multiplier);
-    return vrshlq_s32(vqaddq_s32(high, vshrq_n_s32(vandq_s32(high, right), 31)), right);
+    const int32x4_t high = vqrdmulhq_s32(@shifted@, multiplier);
+    return vrshlq_s32(vqaddq_s32(high, vshrq_n_s32(vandq_s32(high, @right@), 31)), @right@);
 }
 
 )";

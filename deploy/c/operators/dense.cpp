@@ -3,6 +3,7 @@
 #include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/c/operators/dense.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -273,6 +274,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   CLayer layer;
   layer.kernel = kernel;
   layer.rescales_twice = rescales_twice(plan, step.source, n);
+  layer.shifts_left = std::ranges::any_of(factors.shifts, [](std::int32_t s) { return s > 0; });
   layer.calls = {layer.rescales_twice ? CFunction::rescale_twice : CFunction::rescale};
   layer.macs = definition(step.source.op.code).multiply_adds(step.source);
   layer.largest_sum = n.largest_sum;

@@ -138,6 +138,8 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   const std::vector<BinaryAxis> axes = binary_axes(step.source);
   if (axes.size() == 1 && axes[0].steps == decltype(axes[0].steps){1, 1}) {
     layer.calls.insert(CFunction::rescale_four);
+    layer.shifts_left = adder.factor().shift > 0 || adder.input_factor(0).shift > 0 ||
+                        adder.input_factor(1).shift > 0;
     f["combine"] = step.source.op.code == OpCode::sub ? "vsubq_s32" : "vaddq_s32";
     f["loops"] = fill(kVectorsTwice, f);
   }
