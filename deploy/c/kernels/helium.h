@@ -61,7 +61,7 @@ static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int3
 
 // The quantized values of four units at a time.
 inline constexpr std::string_view kOutputsMve =
-    R"(/* The outputs of rows whose values have these sums. */
+    R"(/* The outputs of rows, four units at a time; `totals` is what set_row() returned of each. */
 static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
         int8_t *output)
 {
@@ -111,7 +111,7 @@ static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block,
                 x += 16;
             }
             int32x4_t sum = {(int32_t)sum0, (int32_t)sum1, (int32_t)sum2, (int32_t)sum3};
-            sum = vaddq_s32(sum, vsubq_n_s32(start, 128 * totals[row]));
+            sum = vaddq_s32(sum, vsubq_n_s32(start, totals[row]));
             sum = @name@_@rescale@_four(sum, multiplier, shift);
             sum = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), zero_point);
             if (rest >= 4) {

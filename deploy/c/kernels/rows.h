@@ -7,8 +7,9 @@
 namespace octet::detail::kernel_text {
 
 inline constexpr std::string_view kSetRow =
-    R"(/* Writes one of several rows of `depth` values, 128 higher, and zeros up to a multiple of 4; returns their sum. Rows
- * alternate, with two values at a time where the processor multiplies pairs, else with one; those of vectors do not. */
+    R"(/* Writes one of several rows of `depth` values, 128 higher, and zeros up to a multiple of 4; returns what weights that
+ * are 128 higher make too much of it: 128 times the sum of its values. Rows alternate, with two values at a time where
+ * the processor multiplies pairs, else with one; those of vectors do not. */
 #if defined(@NAME@_MVE)
 static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *block, int32_t row, int32_t rows)
 {
@@ -29,7 +30,7 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *blo
         @NAME@_FENCE;
         vstrbq_p_u8(to, values, rest);
     }
-    return (int32_t)total;
+    return (int32_t)total * 128;
 }
 #elif defined(@NAME@_DSP)
 static inline int32_t @name@_even(int32_t word)
@@ -71,7 +72,7 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *blo
         to += 2 * rows;
         from += 4;
     }
-    return (int32_t)total;
+    return (int32_t)total * 128;
 }
 #else
 static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *block, int32_t row, int32_t rows)
@@ -92,17 +93,17 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *blo
         *to = value;
         to += rows;
     }
-    return total;
+    return total * 128;
 }
 #endif
 
 )";
 
 inline constexpr std::string_view kBegin =
-    R"(/* What the sum of a unit starts from in a row of values with this sum, as weights are 128 higher. */
+    R"(/* What the sum of a unit starts from in a row of which set_row() returned `total`. */
 static inline int32_t @name@_begin(const @name@_sums *s, int32_t unit, int32_t total)
 {
-    return s->start[unit] - total * 128;
+    return s->start[unit] - total;
 }
 
 )";
@@ -134,7 +135,7 @@ inline constexpr std::string_view kSumsOfRow =
     "smlad %[sum3], %[a], %[b], %[sum3]\n\t"
 #endif
 
-/* The output of one row whose values have this sum. */
+/* The output of a row of which set_row() returned `total`. */
 static void @name@_sums_of_row@twice@(const @name@_sums *s, const @name@_row *row, int32_t total, int8_t *output)
 {
     const int32_t units = s->units;
@@ -247,24 +248,28 @@ static void @name@_store@twice@(const @name@_sums *s, int32_t unit, int32_t sum0
     "smlad %[sum31], %[c], %[b], %[sum31]\n\t"
 #endif
 
-/* The outputs of four rows whose values have these sums, two units at a time where registers suffice. */
+/* The outputs of four rows, two units at a time where registers suffice. */
 static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *rows, const int32_t *totals,
         int8_t *output)
 {
     const int32_t units = s->units;
     const int32_t depth = (s->depth + 3) & ~3;
     const uint8_t *w = (const uint8_t *)s->weights;
+    const int32_t total0 = totals[0];
+    const int32_t total1 = totals[1];
+    const int32_t total2 = totals[2];
+    const int32_t total3 = totals[3];
 #ifndef @NAME@_FEW_REGISTERS
     for (int32_t unit = 0; unit < units; unit += 2) {
         const @name@_row *x = rows;
-        int32_t sum00 = @name@_begin(s, unit, totals[0]);
-        int32_t sum01 = @name@_begin(s, unit + 1, totals[0]);
-        int32_t sum10 = @name@_begin(s, unit, totals[1]);
-        int32_t sum11 = @name@_begin(s, unit + 1, totals[1]);
-        int32_t sum20 = @name@_begin(s, unit, totals[2]);
-        int32_t sum21 = @name@_begin(s, unit + 1, totals[2]);
-        int32_t sum30 = @name@_begin(s, unit, totals[3]);
-        int32_t sum31 = @name@_begin(s, unit + 1, totals[3]);
+        int32_t sum00 = @name@_begin(s, unit, total0);
+        int32_t sum01 = @name@_begin(s, unit + 1, total0);
+        int32_t sum10 = @name@_begin(s, unit, total1);
+        int32_t sum11 = @name@_begin(s, unit + 1, total1);
+        int32_t sum20 = @name@_begin(s, unit, total2);
+        int32_t sum21 = @name@_begin(s, unit + 1, total2);
+        int32_t sum30 = @name@_begin(s, unit, total3);
+        int32_t sum31 = @name@_begin(s, unit + 1, total3);
         const uint8_t *const end = w + 2 * depth;
 #if defined(@NAME@_DSP) && !defined(__clang__)
         int32_t a;
@@ -319,10 +324,10 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
 #else
     for (int32_t unit = 0; unit < units; ++unit) {
         const @name@_row *x = rows;
-        int32_t sum0 = @name@_begin(s, unit, totals[0]);
-        int32_t sum1 = @name@_begin(s, unit, totals[1]);
-        int32_t sum2 = @name@_begin(s, unit, totals[2]);
-        int32_t sum3 = @name@_begin(s, unit, totals[3]);
+        int32_t sum0 = @name@_begin(s, unit, total0);
+        int32_t sum1 = @name@_begin(s, unit, total1);
+        int32_t sum2 = @name@_begin(s, unit, total2);
+        int32_t sum3 = @name@_begin(s, unit, total3);
         const uint8_t *v = w + unit / 2 * 2 * depth + unit % 2;
         for (const uint8_t *end = v + 2 * depth; v != end; v += 8) {
             for (int32_t i = 0; i < 8; i += 2) {
