@@ -2,8 +2,8 @@
 # microcontroller_table.sh [FILE.tflite...]: executed instructions, flash, RAM and differing bytes of exported C
 # source on emulated processors. Exports each file, compiles that with bench/microcontroller, runs it under qemu with
 # a plugin that counts (bench/microcontroller/counter.c), and holds its output against `octet run`. Without a file:
-# lenet5, dscnn and resnet8 of mnist_qat, trained for an epoch on drawn digits, and the files in $OCTET_MLPERF_DIR.
-# A file that does not say its contract is exported under each of OCTET_CONTRACTS ("double fp32").
+# lenet5, dscnn and resnet8 of mnist_qat, untrained, and the files in $OCTET_MLPERF_DIR. Each file is exported with the
+# bytes of each of OCTET_RUNTIMES ("cmsis-nn litert"). OCTET_BIN: where octet and mnist_qat are.
 # OCTET_TARGETS ("m4 m55 m0plus rv32imc"), OCTET_OPTIMIZATIONS ("-O3 -Os"), OCTET_SAMPLES (2): what is run.
 # Flash is the firmware less one without a network; RAM is static data, input, output and the deepest stack.
 # Ends with 77 where no target can be run, with 1 where a byte differs.
