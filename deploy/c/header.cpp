@@ -21,7 +21,7 @@ constexpr std::string_view kHeader = R"(/*
  * Plain C99, and C++17: no heap, no library, and no floating point in @name@_invoke(),
  * whatever the contract. What the compiler makes of it is always the same bytes. The
  * preprocessor takes paths of their own for Arm's DSP instructions (Cortex-M4, M7, M33) and
- * for Helium (M55, M85).
+ * for Helium (M55, M85), where contract fp32 does multiply floats, which no flag changes.
  *
  *   -D@NAME@_NO_FLOAT   leaves out the two helpers for callers who have floats
  *   -D@NAME@_SELFTEST   adds a main() that returns 0 where golden inputs give golden outputs

@@ -15,7 +15,7 @@ static int32_t @name@_pair(int32_t low, int32_t high)
 #endif
 
 /* One channel of an image into a plane whose lines have `line` values. */
-static void @name@_take_channel(const @name@_window *w, const int8_t *image, @name@_value *plane, int32_t lines,
+@NAME@_APART static void @name@_take_channel(const @name@_window *w, const int8_t *image, @name@_value *plane, int32_t lines,
         int32_t line)
 {
     const int32_t below = lines - w->top;
@@ -49,7 +49,7 @@ static void @name@_take_channel(const @name@_window *w, const int8_t *image, @na
 inline constexpr std::string_view kDepthwise =
     R"(#ifdef @NAME@_MVE
 /* The outputs of a unit in windows of up to 16 taps that lie within 256 values. */
-static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane, int32_t line, int32_t unit,
+@NAME@_APART static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane, int32_t line, int32_t unit,
         int8_t *output)
 {
     const @name@_sums *const s = &w->sums;

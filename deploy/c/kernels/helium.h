@@ -30,9 +30,15 @@ static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int3
 )";
 
 inline constexpr std::string_view kRescaleFourFloat =
-    R"(/* @rescale@() of four sums, which makes sums by themselves where a tie is close or shifts go too far. */
+    R"(/* @rescale@() of four sums, in integers by themselves where a tie is close or shifts go too far. */
 static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int32x4_t shift)
 {
+#if (__ARM_FEATURE_MVE & 2) != 0
+    /* Vectors of floats are rounded to the nearest whatever the processor is set to; 2^(shift - 41) by its bits. */
+    const float32x4_t power = vreinterpretq_f32_s32(vshlq_n_s32(vaddq_n_s32(shift, 127 - 41), 23));
+    const float32x4_t factor = vmulq_f32(vcvtq_f32_s32(vshrq_n_s32(multiplier, 7)), power);
+    return vcvtnq_s32_f32(vmulq_f32(vcvtq_f32_s32(sum), factor));
+#else
     const int32x4_t zero = vdupq_n_s32(0);
     const int32x4_t left = vmaxq_s32(shift, zero);
     const int32x4_t shifted = vshlq_s32(sum, left);
@@ -55,6 +61,7 @@ static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int3
         return vldrwq_s32(x);
     }
     return vshrq_n_s32(steps, 16);
+#endif
 }
 
 )";
@@ -62,7 +69,7 @@ static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int3
 // The quantized values of four units at a time.
 inline constexpr std::string_view kOutputsMve =
     R"(/* The outputs of rows, four units at a time; `totals` is what set_row() returned of each. */
-static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
+@NAME@_APART static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
         int8_t *output)
 {
     const uint8x16_t even = vshlq_n_u8(vidupq_n_u8(0, 1), 1);

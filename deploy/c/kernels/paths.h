@@ -14,7 +14,9 @@ inline constexpr std::string_view kPaths =
 #if defined(@NAME@_DSP) && defined(__ARM_FEATURE_MVE)
 #include <arm_mve.h>
 #define @NAME@_MVE
-/* GCC 12 takes a store of some lanes for one of all, and a gather for a read of the first bytes. */
+/* GCC 12 takes a store of some lanes for one of all, and a gather for a read of the first bytes: functions with such
+ * are not mixed with others, and what is in memory is taken for read. */
+#define @NAME@_APART __attribute__((noinline))
 #define @NAME@_FENCE __asm__ volatile("" ::: "memory")
 #define @NAME@_HIGHER 0 /* values of a plane than those of the image */
 typedef int8_t @name@_value;
@@ -27,6 +29,9 @@ typedef int32_t @name@_row; /* two values */
 #define @NAME@_HIGHER 128
 typedef uint8_t @name@_value;
 typedef uint8_t @name@_row;
+#endif
+#ifndef @NAME@_APART
+#define @NAME@_APART
 #endif
 #if defined(__thumb__) && !defined(__thumb2__)
 #define @NAME@_FEW_REGISTERS

@@ -11,7 +11,7 @@ inline constexpr std::string_view kSetRow =
  * are 128 higher make too much of it: 128 times the sum of its values. Rows alternate, with two values at a time where
  * the processor multiplies pairs, else with one; those of vectors do not. */
 #if defined(@NAME@_MVE)
-static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *block, int32_t row, int32_t rows)
+@NAME@_APART static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *block, int32_t row, int32_t rows)
 {
     @name@_row *to = block + row * ((depth + 15) & ~15);
     uint32_t total = 0;

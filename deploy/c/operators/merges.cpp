@@ -65,7 +65,7 @@ output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
 constexpr std::string_view kAddTwice = R"(/* @summary@. */
-static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+@apart@static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 {
     const int32_t unit = (int32_t)1 << 20;
 @loops@}
@@ -135,11 +135,13 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   }
   f["sign"] = step.source.op.code == OpCode::sub ? "-" : "+";
   f["loops"] = binary_loops(step.source, kTwice, f);
+  f["apart"] = "";
   const std::vector<BinaryAxis> axes = binary_axes(step.source);
   if (axes.size() == 1 && axes[0].steps == decltype(axes[0].steps){1, 1}) {
     layer.calls.insert(CFunction::rescale_four);
     layer.shifts_left = adder.factor().shift > 0 || adder.input_factor(0).shift > 0 ||
                         adder.input_factor(1).shift > 0;
+    f["apart"] = fmt::format("{}_APART ", plan.macro);
     f["combine"] = step.source.op.code == OpCode::sub ? "vsubq_s32" : "vaddq_s32";
     f["loops"] = fill(kVectorsTwice, f);
   }
