@@ -9,8 +9,8 @@ namespace {
 constexpr std::string_view kHeader = R"(/*
  * @name@.h: the network "@model@" in integers, written by Octet.
  *
-@ends@ *   flash     @flash@ bytes of constants; the code takes two to five kilobytes more, with -O3
- *             up to seventeen
+@ends@ *   flash     @flash@ bytes of constants; the code takes two to seven kilobytes more, with -O3
+ *             up to 24
  *   ram       @ram@ bytes of static buffers
 @weights@ *   work      @macs@ multiply-accumulates per sample
  *   sums      |sum| <= @bound@

@@ -38,8 +38,8 @@ struct CSource {
   std::string name;
   std::string header;
   std::string source;
-  /// Bytes of constants on a machine of 32 bits; the code comes on top, with -Os two to five
-  /// kilobytes, with -O3 up to seventeen.
+  /// Bytes of constants on a machine of 32 bits; the code comes on top, with -Os two to seven
+  /// kilobytes, with -O3 up to 24.
   std::int64_t flash_bytes = 0;
   /// Bytes of static buffers: values between operators, and what kernels work in; the caller's
   /// input and output come on top.
