@@ -133,6 +133,8 @@ program:curl curl
 program:debootstrap debootstrap
 program:git git
 program:ip iproute2
+program:qemu-system-riscv32 qemu-system-misc
+program:riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf
 program:shasum perl
 program:sudo sudo
 program:wget wget

@@ -7,21 +7,36 @@
 namespace octet::detail {
 namespace {
 
-constexpr std::string_view kShiftRight =
-    R"(/* x / 2^n, rounded down; C leaves >> of a negative number to the compiler. */
-static int64_t @name@_shift_right(int64_t x, int32_t n)
+constexpr std::string_view kShiftsKeepSigns =
+    R"(/* Does not compile where >> of a negative number, which C leaves to the compiler, loses its sign. */
+typedef char @name@_shifts_keep_signs[(-1 >> 1) == -1 ? 1 : -1];
+
+)";
+
+constexpr std::string_view kWideProduct =
+    R"(static int64_t @name@_wide_product(int32_t a, int32_t b)
 {
-    return x < 0 ? ~(~x >> n) : x >> n;
+#if defined(__thumb__) && !defined(__thumb2__)
+    /* The processor multiplies to 32 bits: by halves, of which the lower are unsigned. */
+    const uint32_t low = ((uint32_t)a & 0xffffu) * ((uint32_t)b & 0xffffu);
+    const int32_t middle = (a >> 16) * (b & 0xffff) + (int32_t)(low >> 16);
+    const int32_t other = (a & 0xffff) * (b >> 16) + (middle & 0xffff);
+    const int32_t high = (a >> 16) * (b >> 16) + (middle >> 16) + (other >> 16);
+    return (int64_t)((uint64_t)(uint32_t)high << 32 | (uint32_t)other << 16 | (low & 0xffffu));
+#else
+    return (int64_t)a * b;
+#endif
 }
 
 )";
 
 constexpr std::string_view kToCode =
-    R"(/* A rescaled sum, in steps of the output's scale, as a code. */
-static int8_t @name@_to_code(int64_t steps, int32_t zero_point, int32_t lowest, int32_t highest)
+    R"(/* A rescaled sum, in steps of the output's scale, as a quantized value. */
+static inline int8_t @name@_to_code(int32_t steps, int32_t zero_point, int32_t lowest, int32_t highest)
 {
-    const int64_t code = steps + zero_point;
-    return (int8_t)(code < lowest ? lowest : code > highest ? highest : code);
+    const int32_t most = highest - zero_point;
+    const int32_t least = lowest - zero_point;
+    return (int8_t)((steps < least ? least : steps > most ? most : steps) + zero_point);
 }
 
 )";
@@ -29,11 +44,14 @@ static int8_t @name@_to_code(int64_t steps, int32_t zero_point, int32_t lowest, 
 // ---- single
 
 constexpr std::string_view kRescaleSingle =
-    R"(/* sum * multiplier * 2^(shift - 31), rounded once, ties upwards. */
-static int64_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
+    R"(/* sum * multiplier * 2^(shift - 31), rounded once, ties upwards, to 32 bits. */
+static int32_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
 {
-    const int64_t half = (int64_t)1 << (30 - shift);
-    return @name@_shift_right((int64_t)sum * multiplier + half, 31 - shift);
+    const int64_t product = @name@_wide_product(sum, multiplier);
+    if (shift < 0) {
+        return (((int32_t)(product >> 31) >> ~shift) + 1) >> 1;
+    }
+    return @name@_saturate((product + ((int64_t)1 << (30 - shift))) >> (31 - shift));
 }
 
 )";
@@ -52,8 +70,8 @@ constexpr std::string_view kHighMul =
     R"(/* a * b / 2^31, ties upwards; a and b are not both INT32_MIN. */
 static int32_t @name@_high_mul(int32_t a, int32_t b)
 {
-    const int64_t half = (int64_t)1 << 30;
-    return (int32_t)@name@_shift_right((int64_t)a * b + half, 31);
+    const int64_t product = @name@_wide_product(a, b) * 2;
+    return (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
 }
 
 )";
@@ -70,13 +88,14 @@ static int32_t @name@_divide_by_power(int32_t x, int32_t n)
 )";
 
 constexpr std::string_view kRescaleDouble =
-    R"(/* sum * multiplier * 2^(shift - 31), rounded twice. */
-static int64_t @name@_@rescale@(int32_t sum, int32_t multiplier, int32_t shift)
+    R"(/* sum * multiplier * 2^(shift - 31), rounded twice: the second time with ties away from zero. */
+static int32_t @name@_@rescale@(int32_t sum, int32_t multiplier, int32_t shift)
 {
-    const int32_t left = shift > 0 ? shift : 0;
-    const int32_t right = shift < 0 ? -shift : 0;
-    const int32_t shifted = @name@_saturate(sum * ((int64_t)1 << left));
-    return @name@_divide_by_power(@name@_high_mul(shifted, multiplier), right);
+    if (shift < 0) {
+        const int32_t high = @name@_high_mul(sum, multiplier);
+        return (((high + (high >> 31)) >> ~shift) + 1) >> 1;
+    }
+    return @name@_high_mul(@name@_saturate(sum * ((int64_t)1 << shift)), multiplier);
 }
 
 )";
@@ -173,20 +192,43 @@ static @name@_float32 @name@_to_float32(uint64_t x, int32_t exponent)
 )";
 
 constexpr std::string_view kRescaleFloat =
-    R"(/* rint(float32(sum) * float32(multiplier * 2^shift)), ties to even. */
-static int64_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
+    R"(/* rint(float32(sum) * float32(multiplier * 2^(shift - 48))), ties to even; 2^30 where it is more. */
+static int32_t @name@_rescale_slowly(int32_t sum, int32_t multiplier, int32_t shift)
 {
+    const uint64_t most = (uint64_t)1 << 30;
     const uint64_t size = (uint64_t)(sum < 0 ? -(int64_t)sum : sum);
     const @name@_float32 x = @name@_to_float32(size, 0);
     const @name@_float32 y =
-        @name@_to_float32(x.digits * (uint32_t)multiplier, x.exponent + shift);
+        @name@_to_float32(x.digits * (uint32_t)(multiplier >> 7), x.exponent + shift - 41);
     uint64_t steps = y.digits; /* without an exponent, or a large one, beyond any code */
     if (y.exponent < -32) {
         steps = 0;
     } else if (y.exponent < 0) {
         steps = @name@_half_to_even(y.digits, -y.exponent);
     }
-    return sum < 0 ? -(int64_t)steps : (int64_t)steps;
+    steps = steps < most ? steps : most;
+    return sum < 0 ? -(int32_t)steps : (int32_t)steps;
+}
+
+/* rescale_slowly() where that gives a quantized value, and beyond all of them where it does: from the exact product
+ * in units of 2^-16, unless floats, which are off by two of them at most, could end on the other side of a tie. */
+static int32_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
+{
+    int32_t steps = 32768;
+    int32_t fits = 1;
+    if (shift < 0) {
+        steps += (int32_t)(@name@_wide_product(sum, multiplier) >> 32) >> -shift;
+    } else if (shift <= 24) {
+        const int32_t shifted = (int32_t)((uint32_t)sum << shift);
+        steps += (int32_t)(@name@_wide_product(shifted, multiplier) >> 32);
+        fits = shifted >> shift == sum;
+    } else {
+        fits = 0;
+    }
+    if (fits && ((steps + 4) & 0xfff8) != 0) {
+        return steps >> 16;
+    }
+    return @name@_rescale_slowly(sum, multiplier, shift);
 }
 
 )";
@@ -262,10 +304,11 @@ std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls) {
   const auto add = [&](bool needed, std::string_view function) {
     if (needed) text += fill(function, fillings);
   };
-  add(fixed_point || (sums && !fp32) || calls.contains(CFunction::shift_right), kShiftRight);
-  add(fixed_point, kSaturate);
+  text += fill(kShiftsKeepSigns, fillings);
+  add(fixed_point || sums, kWideProduct);
+  add(fixed_point || (sums && !fp32), kSaturate);
   add(fixed_point, kHighMul);
-  add(fixed_point, kDivideByPower);
+  add(softmax && !fp32, kDivideByPower);
   add(fp32 && (sums || softmax), kFloat32);
   add(sums && fp32, kRescaleFloat);
   add(rounds_twice, kRescaleDouble);

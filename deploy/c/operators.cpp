@@ -1,3 +1,4 @@
+#include <octet/core/error.h>
 #include <octet/deploy/c/operators.h>
 
 #include <algorithm>
@@ -34,15 +35,35 @@ std::string summary_of(const CStep& step, std::string_view detail) {
 
 int c_shift(QuantizedMultiplier factor) { return std::min(factor.shift, 31); }
 
-CFactor c_factor(float factor) {
-  constexpr int kFloatBits = 24;
-  // A factor this small brings no int32 anywhere near 1/2: the same as 0.
-  constexpr int kLeastShift = -96;
+CFactor c_factor(float factor, std::int64_t largest_sum) {
+  // No sum comes anywhere near 1/2.
+  if (static_cast<double>(factor) * static_cast<double>(largest_sum) < 0.25) return {0, 0};
+  // A factor this large brings every int32 but 0 beyond any quantized value.
+  constexpr int kMostExponent = 110;
   int exponent = 0;
   const float fraction = std::frexp(factor, &exponent);
-  const int shift = exponent - kFloatBits;
-  if (shift < kLeastShift) return {0, 0};
-  return {static_cast<std::int32_t>(std::ldexp(fraction, kFloatBits)), shift};
+  return {static_cast<std::int32_t>(std::ldexp(fraction, 31)),
+          std::min(exponent, kMostExponent) + 17};
+}
+
+std::int64_t c_scratch_bytes(CKernel kernel, std::int64_t depth, const Window& window) {
+  // Vectors read 16 values.
+  const std::int64_t row = std::max<std::int64_t>((depth + 3) / 4 * 4, 8);
+  switch (kernel) {
+    case CKernel::row:
+      return 2 * row;
+    case CKernel::rows:
+      return 8 * row;
+    case CKernel::convolve:
+      return 9 * row;
+    case CKernel::depthwise: {
+      const auto extent = [](const WindowAxis& axis) {
+        return (axis.output - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+      };
+      return 2 * extent(window.y) * ((extent(window.x) + 1) / 2 * 2);
+    }
+  }
+  throw InvalidArgument("c source: a CKernel outside the enumeration");
 }
 
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/arithmetic/fixed_point.h>
+#include <octet/core/window.h>
 #include <octet/deploy/c/plan.h>
 
 #include <string>
@@ -17,6 +18,8 @@ struct COperator {
   bool reads_all_inputs;
   /// Null for an operator that is no step: make_c_plan() leaves it out, or refuses what it makes.
   CLayer (*make)(const CPlan& plan, const CStep& step);
+  /// Bytes of the memory that a step works in; null where none needs any.
+  std::int64_t (*scratch_bytes)(const CPlan& plan, const KernelSource& source) = nullptr;
 };
 
 /// The operators, by families in operators/.
@@ -39,12 +42,17 @@ std::string summary_of(const CStep& step, std::string_view detail);
 /// so does any longer one.
 int c_shift(QuantizedMultiplier factor);
 
-/// A factor of contract fp32, whose floats have 24 bits, as multiplier * 2^shift.
+/// A factor of contract fp32 as multiplier * 2^(shift - 48), 2^30 <= multiplier < 2^31 unless it is
+/// 0: 16 bits of sum * 2^shift * multiplier / 2^32 stand behind the point.
 struct CFactor {
   std::int32_t multiplier;
   int shift;
 };
-CFactor c_factor(float factor);
+/// `largest_sum` is the largest of either sign that is rescaled.
+CFactor c_factor(float factor, std::int64_t largest_sum);
+
+/// Bytes that a kernel works in, for sums of `depth` products; `window` counts for depthwise alone.
+std::int64_t c_scratch_bytes(CKernel kernel, std::int64_t depth, const Window& window);
 
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);

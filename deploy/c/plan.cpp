@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <span>
@@ -122,8 +123,9 @@ class Layout {
   void run() {
     find_needed();
     find_homes();
-    MemoryPlan memory = plan_memory(uses_, 1);
-    plan_.arena_bytes = static_cast<std::int64_t>(memory.total_bytes);
+    // What steps work in begins at words.
+    MemoryPlan memory = plan_memory(uses_, scratch_.empty() ? 1 : sizeof(std::int32_t));
+    plan_.arena_bytes = static_cast<std::int64_t>((memory.total_bytes + 3) / 4 * 4);
     offsets_ = std::move(memory.offsets);
     for (const Operator& op : model_.operators) {
       if (definition(op.code).only_reshapes) continue;
@@ -188,6 +190,12 @@ class Layout {
         if (!needed_[static_cast<std::size_t>(out)]) continue;
         use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};
       }
+      const auto scratch_bytes = c_operator(op.code).scratch_bytes;
+      if (scratch_bytes == nullptr) continue;
+      const std::int64_t bytes = scratch_bytes(plan_, {model_, op, plan_.rounding});
+      if (bytes == 0) continue;
+      scratch_[&op] = uses_.size();
+      uses_.push_back({static_cast<std::size_t>(bytes), step, step});
     }
     // The caller's memory.
     for (const std::int32_t input : model_.inputs) use(input).bytes = 0;
@@ -211,7 +219,7 @@ class Layout {
       }
     }
     const std::size_t offset = offsets_[static_cast<std::size_t>(at)];
-    const std::string arena = plan_.name + "_arena";
+    const std::string arena = plan_.name + "_arena.bytes";
     return {offset == 0 ? arena : fmt::format("{} + {}", arena, offset), DType::int8};
   }
 
@@ -232,6 +240,10 @@ class Layout {
   void add_step(const Operator& op, std::size_t result) {
     CStep step{
         static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, result, {}, {}};
+    if (const auto scratch = scratch_.find(&op); scratch != scratch_.end()) {
+      step.scratch =
+          fmt::format("({}_arena.words + {})", plan_.name, offsets_[scratch->second] / 4);
+    }
     for (const std::int32_t in : values_of(op)) step.from.push_back(read(in));
     const auto [memory, type] = place(op.outputs[result]);
     step.to = pointer(memory, type, tensor(op.outputs[result]), "");
@@ -242,7 +254,9 @@ class Layout {
   const IntegerModel& model_;
   /// By tensor: the one whose memory it is in.
   std::vector<std::int32_t> home_;
+  /// By tensor the memory that it needs, and behind them what operators work in.
   std::vector<MemoryUse> uses_;
+  std::map<const Operator*, std::size_t> scratch_;
   std::vector<bool> needed_;
   std::vector<std::size_t> offsets_;
   std::set<std::int32_t> written_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,6 +24,8 @@ struct CStep {
   /// C expressions: an input, a place in the arena, a constant, or an output.
   std::vector<std::string> from;
   std::string to;
+  /// Words that the step works in; empty where it needs none.
+  std::string scratch{};
 };
 
 /// One input or output of a model as C source has it.
@@ -48,7 +51,7 @@ struct CPlan {
   std::shared_ptr<const IntegerModel> model;
   /// RESHAPE moves nothing and is no step.
   std::vector<CStep> steps;
-  /// Bytes of the memory that steps write for others to read.
+  /// Bytes of the memory that steps write for others to read, and that they work in.
   std::int64_t arena_bytes = 0;
   /// Constants that steps read as they read values, and their bytes.
   std::string constants;
@@ -83,11 +86,16 @@ std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> by
 CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourceOptions& options);
 
 /// Functions that the layers of a plan call.
-enum class CFunction { rescale, rescale_twice, shift_right, softmax, to_code };
+/// rescale_four is c_rescale_twice() of vectors.
+enum class CFunction { rescale, rescale_twice, rescale_four, softmax, to_code };
 
 /// How a step reads packed weights: one where it needs it; or those of a unit, from its row or
 /// from a column, into memory that all steps share.
 enum class CUnpacking { none, code, row, column };
+
+/// A function that layers of sums share: products of one row with the weights, of several rows, of
+/// windows, or of each channel by itself. Each but the last needs those before it.
+enum class CKernel { row, rows, convolve, depthwise };
 
 /// One step as C.
 struct CLayer {
@@ -99,6 +107,11 @@ struct CLayer {
   std::int64_t macs = 0;
   std::int64_t largest_sum = 0;
   std::set<CFunction> calls;
+  /// The kernel that the layer calls, and whether that rescales by c_rescale_twice().
+  std::optional<CKernel> kernel{};
+  bool rescales_twice = false;
+  /// Whether vectors are rescaled by a factor whose shift is above 0.
+  bool shifts_left = false;
   CUnpacking unpacking = CUnpacking::none;
   /// Bits of a packed weight, and how many packed weights a unit reads.
   int weight_bits = 8;
@@ -119,6 +132,12 @@ std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls);
 std::int64_t c_unpacked_bytes(const std::vector<CLayer>& layers);
 /// The static buffer that weights are unpacked to, and the functions that read packed weights.
 std::string c_unpacking(const CPlan& plan, const std::vector<CLayer>& layers);
+
+/// The macros and types that constants and kernels need; empty where no layer calls a kernel.
+std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers);
+
+/// The kernels that layers call, in the order that C needs.
+std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers);
 
 /// The text of NAME.h.
 std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures);

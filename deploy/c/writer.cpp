@@ -29,6 +29,15 @@ constexpr std::string_view kTop = R"(/*
 
 )";
 
+constexpr std::string_view kArena =
+    R"(/* What layers write for others to read, and what they work in. */
+static union {
+    int32_t words[@words@];
+    int8_t bytes[@bytes@];
+} @name@_arena;
+
+)";
+
 constexpr std::string_view kInvoke =
     R"(int @name@_invoke(@parameters@)
 {
@@ -86,8 +95,10 @@ constexpr std::string_view kDequantizeOutput =
 
 std::string arena_text(const CPlan& plan) {
   if (plan.arena_bytes == 0) return "";
-  return fmt::format("/* What layers write for others to read. */\nstatic int8_t {}_arena[{}];\n\n",
-                     plan.name, plan.arena_bytes);
+  Fillings f = plan.fillings();
+  f["bytes"] = std::to_string(plan.arena_bytes);
+  f["words"] = std::to_string(plan.arena_bytes / 4);
+  return detail::fill(kArena, f);
 }
 
 std::string invoke_text(const CPlan& plan) {
@@ -160,12 +171,14 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
   auto top = plan.fillings();
   top["crc"] = fmt::format("{:08x}", plan.crc);
   result.source = detail::fill(kTop, top);
+  result.source += detail::c_paths(plan, layers);
   result.source += plan.constants;
   for (const CLayer& layer : layers) result.source += layer.constants;
   result.source += detail::c_arithmetic(plan, calls);
   result.source += detail::c_unpacking(plan, layers);
-  for (const CLayer& layer : layers) result.source += layer.function;
+  result.source += detail::c_kernels(plan, layers);
   result.source += arena_text(plan);
+  for (const CLayer& layer : layers) result.source += layer.function;
   result.source += invoke_text(plan);
   result.source += float_helpers_text(plan);
   result.source += detail::c_self_test(plan, options);

@@ -85,9 +85,9 @@ std::size_t lower_bound(const IntegerModel& model, Ends ends) {
   return most;
 }
 
-void expect_within_a_tenth(std::size_t bytes, std::size_t bound) {
+void expect_within_a_tenth(std::size_t bytes, std::size_t bound, double extra = 0.0) {
   EXPECT_GE(bytes, bound);
-  EXPECT_LE(static_cast<double>(bytes), 1.1 * static_cast<double>(bound)) << bound;
+  EXPECT_LE(static_cast<double>(bytes), 1.1 * static_cast<double>(bound) + extra) << bound;
 }
 
 TEST(Arena, TheLowerBoundIsThatOfTheDefinition) {
@@ -121,8 +121,9 @@ TEST(Arena, OfTheCSourceIsWithinATenthOfTheLeast) {
   for (const Network& network : reference_networks()) {
     SCOPED_TRACE(network.name);
     const CSource source = to_c_source(network.model, "net");
+    // Layers also work in memory of their own, rows of windows for one.
     expect_within_a_tenth(static_cast<std::size_t>(source.ram_bytes),
-                          lower_bound(network.model, Ends::of_the_caller));
+                          lower_bound(network.model, Ends::of_the_caller), 4096.0);
   }
 }
 
@@ -147,11 +148,17 @@ using ArenaOfC = CompiledC;
 TEST_F(ArenaOfC, TheHeaderStatesFlashAndRamOfNetworks) {
   const std::string nm = find_program("nm");
   if (nm.empty()) GTEST_SKIP() << "nm is not here";
+  // The figures are those of a machine of 32 bits.
+  const Words flags = {"-std=c99", "-O0", "-m32", "-ffreestanding", "-c"};
+  project_.write("empty.c", "int empty;\n");
+  if (project_.compile(c_compilers().front(), flags, "empty.o", {"empty.c"}).exit_code != 0) {
+    GTEST_SKIP() << "the compiler makes no code of 32 bits";
+  }
   for (const Network& network : reference_networks()) {
     SCOPED_TRACE(network.name);
     const CSource source = to_c_source(network.model, "net");
     project_.write(source);
-    project_.build(c_compilers().front(), {"-std=c99", "-O0", "-c"}, "net.o", {"net.c"});
+    project_.build(c_compilers().front(), flags, "net.o", {"net.c"});
     EXPECT_EQ(flash_and_ram(nm, project_.path("net.o")),
               std::pair(source.flash_bytes, source.ram_bytes));
   }

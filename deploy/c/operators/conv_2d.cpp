@@ -1,7 +1,9 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/deploy/c/operators/dense.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 #include <octet/runtime/operators/transpose_conv.h>
+
+#include <array>
 
 namespace octet::detail {
 namespace {
@@ -149,9 +151,21 @@ std::string conv_detail(const Operands& o, const Conv2DGeometry& geometry) {
   return text;
 }
 
+/// The numbers of a window in the order of the C structure.
+std::array<Index, 16> window_numbers(const Conv2DGeometry& geometry, std::int32_t zero_point) {
+  const WindowAxis& y = geometry.window.y;
+  const WindowAxis& x = geometry.window.x;
+  return {geometry.images, y.input,  x.input,  geometry.channels, geometry.groups, y.output,
+          x.output,        y.kernel, x.kernel, y.stride,          x.stride,        y.dilation,
+          x.dilation,      y.before, x.before, zero_point};
+}
+
 CLayer make_conv_layer(const CPlan& plan, const CStep& step, const Conv2DGeometry& geometry,
-                       const FullyConnectedNumbers& n, std::span<const std::int8_t> by_tap = {}) {
-  const CSums sums{.numbers = n, .detail = conv_detail(step.source, geometry), .by_tap = by_tap};
+                       const CSums& sums, CKernel kernel) {
+  if (c_kernel_of(plan, sums, kernel)) {
+    return make_kernel_layer(plan, step, sums, kernel,
+                             window_numbers(geometry, sums.numbers.input_zero_point));
+  }
   return make_sums_layer(plan, step, sums, [&](Fillings f, bool units_outside) {
     return conv_text(std::move(f), geometry, units_outside);
   });
@@ -161,14 +175,36 @@ CLayer make_conv_2d_layer(const CPlan& plan, const CStep& step) {
   const Conv2DGeometry geometry = conv_2d_geometry(step.source);
   const FullyConnectedNumbers n = conv_2d_numbers(step.source);
   if (geometry.is_matrix_product()) return make_fully_connected_layer(plan, step, n);
-  return make_conv_layer(plan, step, geometry, n);
+  const CSums sums{
+      .numbers = n, .detail = conv_detail(step.source, geometry), .groups = geometry.groups};
+  return make_conv_layer(plan, step, geometry, sums, CKernel::convolve);
+}
+
+std::int64_t conv_2d_scratch(const CPlan& plan, const KernelSource& source) {
+  const Conv2DGeometry geometry = conv_2d_geometry(source);
+  const FullyConnectedNumbers n = conv_2d_numbers(source);
+  if (geometry.is_matrix_product()) return fully_connected_scratch(plan, n);
+  const CSums sums{.numbers = n, .detail = {}};
+  const auto kernel = c_kernel_of(plan, sums, CKernel::convolve);
+  return kernel ? c_scratch_bytes(*kernel, n.depth, geometry.window) : 0;
 }
 
 CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
   std::vector<std::int8_t> weights;
   const FullyConnectedNumbers n = depthwise_numbers(step.source, weights);
+  const Conv2DGeometry geometry = depthwise_geometry(step.source);
   const auto by_tap = values_of<std::int8_t>(step.source.input(1));
-  return make_conv_layer(plan, step, depthwise_geometry(step.source), n, by_tap);
+  const CSums sums{.numbers = n, .detail = conv_detail(step.source, geometry), .by_tap = by_tap};
+  return make_conv_layer(plan, step, geometry, sums, CKernel::depthwise);
+}
+
+std::int64_t depthwise_scratch(const CPlan& plan, const KernelSource& source) {
+  std::vector<std::int8_t> weights;
+  const FullyConnectedNumbers n = depthwise_numbers(source, weights);
+  const auto by_tap = values_of<std::int8_t>(source.input(1));
+  const CSums sums{.numbers = n, .detail = {}, .by_tap = by_tap};
+  const auto kernel = c_kernel_of(plan, sums, CKernel::depthwise);
+  return kernel ? c_scratch_bytes(*kernel, n.depth, depthwise_geometry(source).window) : 0;
 }
 
 CLayer make_transpose_conv_layer(const CPlan& plan, const CStep& step) {
@@ -182,9 +218,12 @@ CLayer make_transpose_conv_layer(const CPlan& plan, const CStep& step) {
 
 }  // namespace
 
-COperator c_forms::conv_2d() { return {.reads_all_inputs = false, .make = make_conv_2d_layer}; }
+COperator c_forms::conv_2d() {
+  return {.reads_all_inputs = false, .make = make_conv_2d_layer, .scratch_bytes = conv_2d_scratch};
+}
 COperator c_forms::depthwise_conv_2d() {
-  return {.reads_all_inputs = false, .make = make_depthwise_layer};
+  return {
+      .reads_all_inputs = false, .make = make_depthwise_layer, .scratch_bytes = depthwise_scratch};
 }
 COperator c_forms::transpose_conv() {
   return {.reads_all_inputs = false, .make = make_transpose_conv_layer};

@@ -1,8 +1,10 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/c/operators/dense.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace octet::detail {
@@ -18,9 +20,9 @@ struct CFactors {
     shifts.push_back(shift);
   }
 
-  explicit CFactors(const Requantizer& requantizer) {
+  CFactors(const Requantizer& requantizer, std::int64_t largest_sum) {
     for (const float factor : requantizer.factors()) {
-      const CFactor of_float = c_factor(factor);
+      const CFactor of_float = c_factor(factor, largest_sum);
       add(of_float.multiplier, of_float.shift);
     }
     for (const QuantizedMultiplier m : requantizer.multipliers()) {
@@ -28,6 +30,30 @@ struct CFactors {
     }
   }
 };
+
+constexpr std::string_view kKernelLayer = R"(/* @summary@. */
+static void @layer@(const int8_t *input, int8_t *output)
+{
+@constants@@call@}
+
+)";
+
+constexpr std::string_view kSums =
+    R"({@weights@[0], @layer@_start, @layer@_multiplier, @layer@_shift,
+        @units@, @width@, @depth@, @per_unit@, @zero_point@, @lowest@, @highest@})";
+
+constexpr std::string_view kOneRow = R"(    @name@_row *row = (@name@_row *)@scratch@;
+    const int32_t total = @name@_set_row(input, @depth@, row, 0, 1);
+    @name@_outputs@twice@(&sums, row, 1, &total, output);
+)";
+
+constexpr std::string_view kRows =
+    R"(    @name@_fully_connected@twice@(&sums, @rows@, input, output, (@name@_row *)@scratch@);
+)";
+
+constexpr std::string_view kWindows =
+    R"(    @name@_@kernel@@twice@(&window, input, output, (@name@_@memory@ *)@scratch@);
+)";
 
 constexpr std::string_view kFullyConnected = R"(/* @summary@. */
 static void @layer@(const int8_t *input, int8_t *output)
@@ -142,17 +168,20 @@ std::string add_packed_weights(CLayer& layer, Fillings& f, const CPlan& plan, co
   return "weights[i]";
 }
 
+bool are_packed(const CPlan& plan, const CSums& sums) {
+  const CPackedRows rows = packed_rows(sums);
+  return plan.weights == CWeights::packed && rows.bits < 8 &&
+         rows.bytes() < sums.numbers.weights.size();
+}
+
 /// Writes the weights out, packed where the plan wants that and it takes fewer bytes.
 void add_weights(CLayer& layer, Fillings& f, const CPlan& plan, const CSums& sums) {
   const FullyConnectedNumbers& n = sums.numbers;
   layer.weight_count = n.units * n.depth;
   layer.weight_bytes = layer.weight_count;
-  const CPackedRows rows = packed_rows(sums);
-  const bool packed = plan.weights == CWeights::packed && rows.bits < 8 &&
-                      rows.bytes() < static_cast<std::size_t>(layer.weight_count);
   std::string weight = "weights[i]";
-  if (packed) {
-    weight = add_packed_weights(layer, f, plan, sums, rows);
+  if (are_packed(plan, sums)) {
+    weight = add_packed_weights(layer, f, plan, sums, packed_rows(sums));
   } else {
     const std::string name = f["layer"] + "_weights";
     f["weights"] = fmt::format("const int8_t *weights = {}[unit];", name);
@@ -168,17 +197,137 @@ std::string sums_detail(const CPlan& plan, const CLayer& layer, const std::strin
                      layer.weight_bytes);
 }
 
+/// Whether sums are rescaled twice although the model's rounding mode is another. Throws
+/// InvalidArgument where they would be rescaled in a third way.
+bool rescales_twice(const CPlan& plan, const KernelSource& source, const FullyConnectedNumbers& n) {
+  const Rounding rounding = n.epilogue.requantizer.rounding();
+  if (rounding == plan.rounding) return false;
+  if (rounding == Rounding::double_rounding) return true;
+  throw InvalidArgument(
+      fmt::format("to_c_source: {}: expected weights whose sums are rescaled in rounding mode {}, "
+                  "found weights "
+                  "stored in {} bits, whose runtimes rescale by {}; store them in 8",
+                  to_string(source.op.code), to_string(plan.rounding), source.input(1).stored_bits,
+                  to_string(rounding)));
+}
+
+/// Adds multipliers and shifts as arrays, of one number each where all units share them.
+void add_factors(CLayer& layer, const std::string& name, const CFactors& factors) {
+  layer.constants += array_text("int32_t", name + "_multiplier", factors.multipliers);
+  layer.constants += array_text("int8_t", name + "_shift", factors.shifts);
+  layer.flash_bytes += static_cast<std::int64_t>(5 * factors.shifts.size());
+}
+
+/// The weights of CONV_2D and FULLY_CONNECTED as kernels read them, 128 higher: those of two units
+/// alternate, up to a depth that is a multiple of 4, and a group has an even number of units.
+std::vector<std::uint8_t> paired_weights(const CSums& sums) {
+  const FullyConnectedNumbers& n = sums.numbers;
+  const std::int64_t depth = (n.depth + 3) / 4 * 4;
+  const std::int64_t units = n.units / sums.groups;
+  const std::int64_t group = (units + 1) / 2 * 2 * depth;
+  std::vector<std::uint8_t> pairs(static_cast<std::size_t>(sums.groups * group));
+  for (std::int64_t i = 0; i < n.units * n.depth; ++i) {
+    const std::int64_t unit = i / n.depth % units;
+    const std::int64_t at =
+        i / n.depth / units * group + (unit / 2 * depth + i % n.depth) * 2 + unit % 2;
+    pairs[static_cast<std::size_t>(at)] =
+        static_cast<std::uint8_t>(n.weights[static_cast<std::size_t>(i)] + 128);
+  }
+  return pairs;
+}
+
+/// Adds what the sum of each unit starts from, where values are read 128 higher.
+void add_starts(CLayer& layer, const std::string& name, const FullyConnectedNumbers& n) {
+  std::vector<std::int64_t> starts(n.bias.begin(), n.bias.end());
+  for (std::size_t i = 0; i < n.weights.size(); ++i) {
+    starts[i / static_cast<std::size_t>(n.depth)] -= (n.input_zero_point + 128) * n.weights[i];
+  }
+  // Units are worked on in fours at most.
+  starts.resize((starts.size() + 3) / 4 * 4);
+  layer.constants += array_text("int32_t", name + "_start", starts);
+  layer.flash_bytes += 4 * std::ssize(starts);
+}
+
 CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
   return make_fully_connected_layer(plan, step, fully_connected_numbers(step.source));
 }
 
 }  // namespace
 
+std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel) {
+  // Values and weights are 128 higher on the way to a sum.
+  const std::int64_t largest = sums.numbers.largest_sum + 255 * 128 * sums.numbers.depth;
+  const bool fits = largest <= std::numeric_limits<std::int32_t>::max();
+  if (sums.numbers.weight_zero_point != 0 || are_packed(plan, sums) || !fits) return std::nullopt;
+  return kernel;
+}
+
+CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums, CKernel kernel,
+                         std::span<const Index> window) {
+  const FullyConnectedNumbers& n = sums.numbers;
+  CFactors factors(n.epilogue.requantizer, n.largest_sum);
+  const bool per_unit = factors.shifts.size() > 1;
+  const std::size_t padded = (factors.shifts.size() + 3) / 4 * 4;
+  factors.multipliers.resize(padded, factors.multipliers[0]);
+  factors.shifts.resize(padded, factors.shifts[0]);
+  Fillings f = layer_fillings(plan, step);
+  CLayer layer;
+  layer.kernel = kernel;
+  layer.rescales_twice = rescales_twice(plan, step.source, n);
+  layer.shifts_left = std::ranges::any_of(factors.shifts, [](std::int32_t s) { return s > 0; });
+  layer.calls = {layer.rescales_twice ? CFunction::rescale_twice : CFunction::rescale};
+  layer.macs = definition(step.source.op.code).multiply_adds(step.source);
+  layer.largest_sum = n.largest_sum;
+  const std::string weights = f["layer"] + "_weights";
+  layer.weight_count = n.units * n.depth;
+  if (kernel == CKernel::depthwise) {
+    layer.weight_bytes = layer.weight_count;
+    layer.constants =
+        matrix_text("int8_t", weights, sums.by_tap, static_cast<std::size_t>(n.units));
+  } else {
+    const std::vector<std::uint8_t> pairs = paired_weights(sums);
+    layer.weight_bytes = std::ssize(pairs);
+    layer.constants =
+        "/* 128 higher; two units alternate. */\n" +
+        matrix_text("uint8_t", weights, pairs, static_cast<std::size_t>((n.depth + 3) / 4 * 8));
+  }
+  // The structure on a machine of 32 bits has 11 numbers before those of a window.
+  layer.flash_bytes = layer.weight_bytes + 4 * (11 + std::ssize(window));
+  add_starts(layer, f["layer"], n);
+  add_factors(layer, f["layer"], factors);
+  layer.summary = summary_of(step, sums_detail(plan, layer, sums.detail));
+  const auto set = [&](const char* key, std::int64_t value) { f[key] = std::to_string(value); };
+  set("units", n.units / sums.groups);
+  set("width", n.units);
+  set("depth", n.depth);
+  set("rows", n.rows);
+  set("per_unit", per_unit ? 1 : 0);
+  set("zero_point", n.epilogue.zero_point);
+  set("lowest", n.epilogue.range.lo - n.epilogue.zero_point);
+  set("highest", n.epilogue.range.hi - n.epilogue.zero_point);
+  f["summary"] = layer.summary;
+  f["weights"] = weights;
+  f["scratch"] = step.scratch;
+  f["twice"] = layer.rescales_twice ? "_twice" : "";
+  const bool slides = kernel == CKernel::convolve || kernel == CKernel::depthwise;
+  f["kernel"] = kernel == CKernel::depthwise ? "depthwise" : "convolve";
+  f["memory"] = kernel == CKernel::depthwise ? "value" : "row";
+  f["constants"] =
+      fmt::format("    static const {}_{} = {}{}{};\n", plan.name,
+                  slides ? "window window" : "sums sums", slides ? "{" : "", fill(kSums, f),
+                  slides ? fmt::format(",\n        {}}}", fmt::join(window, ", ")) : "");
+  f["call"] = fill(slides ? kWindows : kernel == CKernel::row ? kOneRow : kRows, f);
+  layer.function = fill(kKernelLayer, f);
+  return layer;
+}
+
 CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
                                   const FullyConnectedNumbers& n) {
   const CSums sums{.numbers = n,
                    .detail = fully_connected_detail(n, step.source.op.activation()),
                    .reads_once = n.rows == 1};
+  const auto kernel = c_kernel_of(plan, sums, n.rows == 1 ? CKernel::row : CKernel::rows);
+  if (kernel) return make_kernel_layer(plan, step, sums, *kernel);
   return make_sums_layer(plan, step, sums, [&](Fillings f, bool units_outside) {
     return loop_text(std::move(f), n.rows, units_outside);
   });
@@ -187,7 +336,7 @@ CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
 CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
                        FunctionRef<std::string(Fillings fillings, bool units_outside)> loop) {
   const FullyConnectedNumbers& n = sums.numbers;
-  const CFactors factors(n.epilogue.requantizer);
+  const CFactors factors(n.epilogue.requantizer, n.largest_sum);
   Fillings f = fully_connected_fillings(n, layer_fillings(plan, step));
   const std::string& name = f["layer"];
   CLayer layer;
@@ -195,16 +344,7 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
   layer.summary = summary_of(step, sums_detail(plan, layer, sums.detail));
   layer.macs = definition(step.source.op.code).multiply_adds(step.source);
   layer.largest_sum = n.largest_sum;
-  // An operator may round twice whatever the contract of the others.
-  const bool twice = n.epilogue.requantizer.rounding() != plan.rounding;
-  if (twice && n.epilogue.requantizer.rounding() != Rounding::double_rounding) {
-    throw InvalidArgument(fmt::format(
-        "to_c_source: {}: expected weights whose sums are rescaled in rounding mode {}, found "
-        "weights "
-        "stored in {} bits, whose runtimes rescale by {}; store them in 8",
-        to_string(step.source.op.code), to_string(plan.rounding), step.source.input(1).stored_bits,
-        to_string(n.epilogue.requantizer.rounding())));
-  }
+  const bool twice = rescales_twice(plan, step.source, n);
   layer.calls = {twice ? CFunction::rescale_twice : CFunction::rescale, CFunction::to_code};
   f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
   layer.flash_bytes = layer.weight_bytes;
@@ -224,9 +364,7 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
     f["factor"] = "";
     f["multiplier"] = name + "_multiplier[unit]";
     f["shift"] = name + "_shift[unit]";
-    layer.constants += array_text("int32_t", name + "_multiplier", factors.multipliers);
-    layer.constants += array_text("int8_t", name + "_shift", factors.shifts);
-    layer.flash_bytes += n.units * 5;
+    add_factors(layer, name, factors);
   }
   const bool unpacks = layer.unpacking == CUnpacking::row || layer.unpacking == CUnpacking::column;
   f["loop"] = loop(f, /*units_outside=*/unpacks);
@@ -234,8 +372,18 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
   return layer;
 }
 
+std::int64_t fully_connected_scratch(const CPlan& plan, const FullyConnectedNumbers& n) {
+  const CSums sums{.numbers = n, .detail = {}};
+  const auto kernel = c_kernel_of(plan, sums, n.rows == 1 ? CKernel::row : CKernel::rows);
+  return kernel ? c_scratch_bytes(*kernel, n.depth, {}) : 0;
+}
+
 COperator c_forms::fully_connected() {
-  return {.reads_all_inputs = false, .make = make_fully_connected_layer};
+  return {.reads_all_inputs = false,
+          .make = make_fully_connected_layer,
+          .scratch_bytes = [](const CPlan& plan, const KernelSource& source) {
+            return fully_connected_scratch(plan, fully_connected_numbers(source));
+          }};
 }
 
 }  // namespace octet::detail

@@ -5,6 +5,7 @@
 #include <octet/runtime/operators/fully_connected.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,6 +14,8 @@ namespace octet::detail {
 /// FULLY_CONNECTED, or a convolution that is one.
 CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
                                   const FullyConnectedNumbers& numbers);
+/// Bytes that it works in.
+std::int64_t fully_connected_scratch(const CPlan& plan, const FullyConnectedNumbers& numbers);
 
 /// An operator that makes sums of products with constant weights and rescales them.
 struct CSums {
@@ -22,7 +25,18 @@ struct CSums {
   bool reads_once = false;
   /// The weights [depth, units], where packed rows are to hold those of a tap; empty: of a unit.
   std::span<const std::int8_t> by_tap{};
+  /// Groups of units that read channels of their own, where the units of a group share them.
+  std::int64_t groups = 1;
 };
+
+/// The kernel that can make the sums: `kernel`, or none where weights are packed or have a zero
+/// point, or where sums come close to the end of 32 bits. The layer then has loops of its own.
+std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel);
+
+/// Makes the constants of a layer of sums, and a function that calls a kernel with them. `window`
+/// holds the numbers of the window that slides over its input.
+CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums, CKernel kernel,
+                         std::span<const Index> window = {});
 
 /// Makes the constants of a layer of sums, and a function around `loop`, whose text has the
 /// placeholders of the layer, @units@, @depth@, @lo@, @hi@, and of `unit` @bias@, @multiplier@ and

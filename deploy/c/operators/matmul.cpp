@@ -53,7 +53,10 @@ CLayer make_batch_matmul_layer(const CPlan& plan, const CStep& step) {
   const Requantizer requantizer = matmul_requantizer(step.source);
   const bool in_float = requantizer.rounding() == Rounding::fp32;
   const bool twice = requantizer.rounding() == Rounding::double_rounding;
-  const CFactor factor = in_float ? c_factor(requantizer.factors()[0])
+  const std::int64_t largest_sum = g.depth *
+                                   farthest_from_zero_point(stored_params(step.source.input(0))) *
+                                   farthest_from_zero_point(stored_params(step.source.input(1)));
+  const CFactor factor = in_float ? c_factor(requantizer.factors()[0], largest_sum)
                                   : CFactor{requantizer.multipliers()[0].multiplier,
                                             c_shift(requantizer.multipliers()[0])};
   CLayer layer;
@@ -62,8 +65,7 @@ CLayer make_batch_matmul_layer(const CPlan& plan, const CStep& step) {
                                    g.rows, g.depth, g.depth, g.columns));
   layer.calls = {twice ? CFunction::rescale_twice : CFunction::rescale, CFunction::to_code};
   layer.macs = definition(step.source.op.code).multiply_adds(step.source);
-  layer.largest_sum = g.depth * farthest_from_zero_point(stored_params(step.source.input(0))) *
-                      farthest_from_zero_point(stored_params(step.source.input(1)));
+  layer.largest_sum = largest_sum;
   Fillings f = layer_fillings(plan, step);
   f["summary"] = layer.summary;
   f["first_place"] = f["second_place"] = "";

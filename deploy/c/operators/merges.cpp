@@ -60,25 +60,47 @@ static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 
 constexpr std::string_view kOnce =
     R"(const int32_t sum = @start@ + first[@first@] * first_factor + second[@second@] * second_factor;
-const int32_t code = (int32_t)@name@_shift_right(sum, @shift@) + @zero_point@;
+const int32_t code = (sum >> @shift@) + @zero_point@;
 output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
 constexpr std::string_view kAddTwice = R"(/* @summary@. */
-static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+@apart@static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 {
     const int32_t unit = (int32_t)1 << 20;
 @loops@}
 
 )";
 
-constexpr std::string_view kTwice = R"(const int64_t a = @name@_@rescale@(
+/// Four elements at a time, where both inputs have the output's shape.
+constexpr std::string_view kVectorsTwice = R"(#ifdef @NAME@_MVE
+    for (int32_t rest = @size@; rest > 0; rest -= 4) {
+        const mve_pred16_t some = vctp32q((uint32_t)rest);
+        const int32x4_t x = vmulq_n_s32(vaddq_n_s32(vldrbq_z_s32(first, some), -@first_zero@), unit);
+        const int32x4_t y = vmulq_n_s32(vaddq_n_s32(vldrbq_z_s32(second, some), -@second_zero@), unit);
+        const int32x4_t a = @name@_@rescale@_four(
+            x, vdupq_n_s32(@first_multiplier@), vdupq_n_s32(@first_shift@));
+        const int32x4_t b = @name@_@rescale@_four(
+            y, vdupq_n_s32(@second_multiplier@), vdupq_n_s32(@second_shift@));
+        int32x4_t sum = @name@_@rescale@_four(
+            @combine@(a, b), vdupq_n_s32(@multiplier@), vdupq_n_s32(@shift@));
+        sum = vminq_s32(vmaxq_s32(sum, vdupq_n_s32(@lo@ - @zero_point@)), vdupq_n_s32(@hi@ - @zero_point@));
+        @NAME@_FENCE;
+        vstrbq_p_s32(output, vaddq_n_s32(sum, @zero_point@), some);
+        first += 4;
+        second += 4;
+        output += 4;
+    }
+#else
+@loops@#endif
+)";
+
+constexpr std::string_view kTwice = R"(const int32_t a = @name@_@rescale@(
     (first[@first@] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
-const int64_t b = @name@_@rescale@(
+const int32_t b = @name@_@rescale@(
     (second[@second@] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
-const int64_t code =
-    @name@_@rescale@((int32_t)(a @sign@ b), @multiplier@, @shift@) + @zero_point@;
-output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+output[@place@] = @name@_to_code(
+    @name@_@rescale@(a @sign@ b, @multiplier@, @shift@), @zero_point@, @lo@, @hi@);
 )";
 
 CLayer make_add_layer(const CPlan& plan, const CStep& step) {
@@ -91,7 +113,6 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   f["lo"] = std::to_string(adder.limits().lo);
   f["hi"] = std::to_string(adder.limits().hi);
   if (adder.rounds_once()) {
-    layer.calls = {CFunction::shift_right};
     // What two codes of 0 give, and half a step.
     const std::int64_t half = std::int64_t{1} << (adder.shift() - 1);
     f["start"] = operand_text(adder.terms(0)[128] + adder.terms(1)[128] + half);
@@ -102,7 +123,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
     layer.function = fill(kAddOnce, f);
     return layer;
   }
-  layer.calls = {CFunction::rescale_twice};
+  layer.calls = {CFunction::rescale_twice, CFunction::to_code};
   f["rescale"] = c_rescale_twice(plan);
   f["multiplier"] = std::to_string(adder.factor().multiplier);
   f["shift"] = std::to_string(c_shift(adder.factor()));
@@ -114,6 +135,16 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   }
   f["sign"] = step.source.op.code == OpCode::sub ? "-" : "+";
   f["loops"] = binary_loops(step.source, kTwice, f);
+  f["apart"] = "";
+  const std::vector<BinaryAxis> axes = binary_axes(step.source);
+  if (axes.size() == 1 && axes[0].steps == decltype(axes[0].steps){1, 1}) {
+    layer.calls.insert(CFunction::rescale_four);
+    layer.shifts_left = adder.factor().shift > 0 || adder.input_factor(0).shift > 0 ||
+                        adder.input_factor(1).shift > 0;
+    f["apart"] = fmt::format("{}_APART ", plan.macro);
+    f["combine"] = step.source.op.code == OpCode::sub ? "vsubq_s32" : "vaddq_s32";
+    f["loops"] = fill(kVectorsTwice, f);
+  }
   layer.function = fill(kAddTwice, f);
   return layer;
 }
@@ -135,7 +166,7 @@ CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
   const QuantizedMul multiplier = quantized_mul(step.source);
   const bool in_float = multiplier.rescales_in_float();
   const CFactor factor =
-      in_float ? c_factor(multiplier.float_factor())
+      in_float ? c_factor(multiplier.float_factor(), 255 * 255)
                : CFactor{multiplier.factor().multiplier, c_shift(multiplier.factor())};
   CLayer layer;
   layer.summary = summary_of(step, binary_detail(step));
@@ -156,7 +187,7 @@ CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
 }
 
 constexpr std::string_view kSlope = R"(const int32_t x = first[@first@] - @first_zero@;
-const int64_t steps = x >= 0
+const int32_t steps = x >= 0
     ? @name@_@rescale@(x, @above@, @above_shift@)
     : @name@_@rescale@(x * (second[@second@] - @second_zero@), @below@, @below_shift@);
 output[@place@] = @name@_to_code(steps, @zero_point@, -128, 127);

@@ -1,0 +1,83 @@
+#include <fmt/core.h>
+#include <octet/deploy/c/kernels/depthwise.h>
+#include <octet/deploy/c/kernels/helium.h>
+#include <octet/deploy/c/kernels/paths.h>
+#include <octet/deploy/c/kernels/rows.h>
+#include <octet/deploy/c/kernels/windows.h>
+#include <octet/deploy/c/plan.h>
+
+#include <algorithm>
+#include <optional>
+
+// Functions that layers of sums share: sums of products of rows of values with the weights of every
+// unit, and what makes such rows of the windows of a convolution.
+
+namespace octet::detail {
+namespace {
+
+using namespace kernel_text;
+
+std::string_view rescale_four(const CPlan& plan, bool twice) {
+  if (twice || plan.rounding == Rounding::double_rounding) return kRescaleFourDouble;
+  return plan.rounding == Rounding::fp32 ? kRescaleFourFloat : kRescaleFourSingle;
+}
+
+}  // namespace
+
+std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers) {
+  const bool any = std::ranges::any_of(layers, [](const CLayer& layer) {
+    return layer.kernel || layer.calls.contains(CFunction::rescale_four);
+  });
+  return any ? fill(kPaths, plan.fillings()) : "";
+}
+
+std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
+  Fillings f = plan.fillings();
+  const auto needed = [&](CKernel from, CKernel to, std::optional<bool> twice = {}) {
+    return std::ranges::any_of(layers, [&](const CLayer& layer) {
+      return layer.kernel && *layer.kernel >= from && *layer.kernel <= to &&
+             (!twice || *twice == layer.rescales_twice);
+    });
+  };
+  const bool shifts_left = std::ranges::any_of(layers, &CLayer::shifts_left);
+  f["shifted"] = shifts_left ? "vqshlq_s32(sum, vmaxq_s32(shift, vdupq_n_s32(0)))" : "sum";
+  f["right"] = shifts_left ? "vminq_s32(shift, vdupq_n_s32(0))" : "shift";
+  std::string text;
+  const auto add = [&](bool is_needed, std::string_view function) {
+    if (is_needed) text += fill(function, f);
+  };
+  add(needed(CKernel::row, CKernel::depthwise), kClamp);
+  add(needed(CKernel::row, CKernel::depthwise), kWord);
+  add(needed(CKernel::row, CKernel::convolve), kSetRow);
+  add(needed(CKernel::row, CKernel::convolve), kBegin);
+  add(needed(CKernel::convolve, CKernel::depthwise), kWindow);
+  add(needed(CKernel::convolve, CKernel::convolve), kTakeWindow);
+  add(needed(CKernel::depthwise, CKernel::depthwise), kTakeChannel);
+  for (const bool twice : {false, true}) {
+    if (twice && plan.rounding == Rounding::double_rounding) break;
+    f["twice"] = twice ? "_twice" : "";
+    f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
+    add(needed(CKernel::row, CKernel::depthwise, twice), kValueOf);
+    const bool rounds_twice = twice || plan.rounding == Rounding::double_rounding;
+    const bool calls_four = rounds_twice && std::ranges::any_of(layers, [](const CLayer& layer) {
+                              return layer.calls.contains(CFunction::rescale_four);
+                            });
+    if (needed(CKernel::row, CKernel::depthwise, twice) || calls_four) {
+      text += fmt::format("#ifdef {}_MVE\n{}#endif\n\n", plan.macro,
+                          fill(rescale_four(plan, twice), f));
+    }
+    if (needed(CKernel::row, CKernel::convolve, twice)) {
+      const bool rows = needed(CKernel::rows, CKernel::convolve, twice);
+      text +=
+          fmt::format("#ifdef {}_MVE\n{}#else\n{}{}{}#endif\n\n", plan.macro, fill(kOutputsMve, f),
+                      fill(kSumsOfRow, f), rows ? fill(kSumsOfRows, f) : "",
+                      fill(rows ? kOutputsOfRows : kOutputsOfRow, f));
+    }
+    add(needed(CKernel::rows, CKernel::rows, twice), kManyRows);
+    add(needed(CKernel::convolve, CKernel::convolve, twice), kConvolve);
+    add(needed(CKernel::depthwise, CKernel::depthwise, twice), kDepthwise);
+  }
+  return text;
+}
+
+}  // namespace octet::detail

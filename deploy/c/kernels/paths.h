@@ -1,0 +1,77 @@
+#pragma once
+
+#include <string_view>
+
+// Which path the preprocessor takes through the kernels, and what all of them need.
+
+namespace octet::detail::kernel_text {
+
+inline constexpr std::string_view kPaths =
+    R"(#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && !defined(__ARM_BIG_ENDIAN)
+#include <arm_acle.h>
+#define @NAME@_DSP
+#endif
+#if defined(@NAME@_DSP) && defined(__ARM_FEATURE_MVE)
+#include <arm_mve.h>
+#define @NAME@_MVE
+/* GCC 12 takes a store of some lanes for one of all, and a gather for a read of the first bytes: functions with such
+ * are not mixed with others, and what is in memory is taken for read. */
+#define @NAME@_APART __attribute__((noinline))
+#define @NAME@_FENCE __asm__ volatile("" ::: "memory")
+#define @NAME@_HIGHER 0 /* values of a plane than those of the image */
+typedef int8_t @name@_value;
+typedef uint8_t @name@_row;
+#elif defined(@NAME@_DSP)
+#define @NAME@_HIGHER 128
+typedef int16_t @name@_value;
+typedef int32_t @name@_row; /* two values */
+#else
+#define @NAME@_HIGHER 128
+typedef uint8_t @name@_value;
+typedef uint8_t @name@_row;
+#endif
+#ifndef @NAME@_APART
+#define @NAME@_APART
+#endif
+#if defined(__thumb__) && !defined(__thumb2__)
+#define @NAME@_FEW_REGISTERS
+#endif
+
+/* Weights, and how sums of products with them become quantized values. */
+typedef struct {
+    const void *weights;
+    const int32_t *start;  /* what the sum of each unit starts from */
+    const int32_t *multiplier;
+    const int8_t *shift;
+    int32_t units;
+    int32_t width; /* values from one row of the output to the next */
+    int32_t depth;
+    int32_t per_unit;   /* 1: a multiplier and a shift for each unit; 0: four alike for all */
+    int32_t zero_point; /* of the output */
+    int32_t lowest;     /* of the output, less its zero point */
+    int32_t highest;
+} @name@_sums;
+
+)";
+
+inline constexpr std::string_view kClamp =
+    R"(static int32_t @name@_clamp(int32_t x, int32_t lowest, int32_t highest)
+{
+    const int32_t least = x < lowest ? lowest : x;
+    return least > highest ? highest : least;
+}
+
+)";
+
+inline constexpr std::string_view kWord = R"(#ifdef @NAME@_DSP
+static inline int32_t @name@_word(const void *at)
+{
+    int32_t word;
+    __builtin_memcpy(&word, at, sizeof word);
+    return word;
+}
+#endif
+
+)";
+
+}  // namespace octet::detail::kernel_text
