@@ -1,9 +1,11 @@
 // The C source on emulated processors, each of which takes a path of its own through the kernels.
 
 #include <octet/layers/lower.h>
+#include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_nets.h>
+#include <octet_test_paths.h>
 
 namespace octet::test::c_source_emulated_test {
 namespace {

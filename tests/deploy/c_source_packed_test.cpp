@@ -94,7 +94,7 @@ IntegerModel narrowed(IntegerModel model, int bits) {
 std::vector<CCase> single_operators() {
   std::vector<CCase> cases;
   for (int bits = 2; bits < 8; ++bits) {
-    const Rounding rounding = kContracts[bits % 3];
+    const Rounding rounding = kContracts.at(static_cast<std::size_t>(bits) % 3);
     const IntegerModel model = narrowed(everything(), bits);
     cases.push_back({model, rounding, random_codes(model, 50, 1), kPacked});
     for (const OpCode code :

@@ -174,8 +174,8 @@ TEST_F(CompiledC, SeveralEndsHaveNamesHelpersAndASelfTest) {
   for (const char* expected :
        {" *   input2    \"z\", int8 [1, 4]", "#define NET_INPUT2_SIZE 4\n",
         "#define NET_OUTPUT4_SHAPE {2, 2}\n", "INPUT1_SIZE and INPUT2_SIZE codes in",
-        "int net_invoke(const int8_t *input1, const int8_t *input2, int8_t *output1, int8_t "
-        "*output2, int8_t *output3, int8_t *output4);\n",
+        "int net_invoke(const int8_t *input1, const int8_t *input2, int8_t *output1, ",
+        ", int8_t *output2, int8_t *output3, int8_t *output4);\n",
         "int net_quantize_input2(const float *values, int8_t *codes);\n",
         "int net_dequantize_output4(const int8_t *codes, float *values);\n"}) {
     EXPECT_NE(source.header.find(expected), std::string::npos) << expected << source.header;
