@@ -32,10 +32,10 @@ cc -O2 -shared -fPIC "$board/counter.c" -o "$work/counter.so"
 target() {
   tools=arm-none-eabi- emulator=qemu-system-arm flash_at=0 ram_at=0x20000000
   case $1 in
-    m4) flags="-mcpu=cortex-m4 -mthumb -mfloat-abi=soft" machine="mps2-an386" ;;
-    m55) flags="-mcpu=cortex-m55 -mthumb -mfloat-abi=hard" machine="mps3-an547" ;;
-    m0plus) flags="-mcpu=cortex-m0plus -mthumb -mfloat-abi=soft" machine="mps2-an385" ;;
-    rv32imc)
+    "m4") flags="-mcpu=cortex-m4 -mthumb -mfloat-abi=soft" machine="mps2-an386" ;;
+    "m55") flags="-mcpu=cortex-m55 -mthumb -mfloat-abi=hard" machine="mps3-an547" ;;
+    "m0plus") flags="-mcpu=cortex-m0plus -mthumb -mfloat-abi=soft" machine="mps2-an385" ;;
+    "rv32imc")
       tools=riscv64-unknown-elf- emulator=qemu-system-riscv32 flash_at=0x80000000 ram_at=0x80100000
       flags="-march=rv32imc -mabi=ilp32 -mcmodel=medany" machine="virt -bios none"
       ;;

@@ -105,6 +105,7 @@ class Learned {
 void expect_equal_on_every_test_image(const DataSplit& data) {
   const Learned learned(data);
   std::vector<CCase> cases;
+  cases.reserve(9);
   for (const Rounding rounding : kContracts) cases.push_back(learned.integers(rounding));
   for (int bits = 2; bits < 8; ++bits) {
     cases.push_back(learned.integers(kContracts.at(static_cast<std::size_t>(bits) % 3), bits));
