@@ -20,7 +20,7 @@ TEST(QuantizedMul, IsTheOracleOnAllPairsOfCodes) {
     const float factor = kFactors[static_cast<std::size_t>(round) % kFactors.size()];
     const QuantParams out = quant(a.scale() * b.scale() / factor, draw.between(-128, 127));
     const auto activation = static_cast<FusedActivation>(round % 4);
-    const Rounding rounding = kContracts[round % 3];
+    const Rounding rounding = kContracts.at(static_cast<std::size_t>(round) % 3);
     const QuantizedMul multiplier = QuantizedMul::make(a, b, out, activation, rounding);
     const oracle::Quant qa{a.scale(), a.zero_point()};
     const oracle::Quant qb{b.scale(), b.zero_point()};

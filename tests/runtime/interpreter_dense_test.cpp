@@ -37,7 +37,7 @@ TEST(Interpreter, DenseAgreesWithANaiveLoop) {
     const std::int32_t rows = draw.between(1, 5);
     const std::int32_t depth = draw.between(1, 150);
     const IntegerModel model = make_dense(rows, depth, spec, draw);
-    const Rounding rounding = kContracts[round % 3];
+    const Rounding rounding = kContracts.at(static_cast<std::size_t>(round) % 3);
     const Index batch = draw.between(1, 40);
     Interpreter interpreter(model, {rounding, batch});
     const auto x = random_codes(static_cast<std::size_t>(batch * rows * depth), draw);

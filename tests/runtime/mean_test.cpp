@@ -39,7 +39,7 @@ TEST(QuantizedMean, GrowsWithTheSumAndTakesTheLargest) {
   for (int round = 0; round < 90; ++round) {
     const Mean m = draw_mean(draw);
     const std::int32_t n = round % 9 == 0 ? QuantizedMean::kMostValues : draw.between(1, 400);
-    const Rounding rounding = kContracts[round % 3];
+    const Rounding rounding = kContracts.at(static_cast<std::size_t>(round) % 3);
     const QuantizedMean mean = QuantizedMean::make(m.in, m.out, n, m.keep_dims, rounding);
     const std::int64_t steps = std::min(255 * std::int64_t{n}, std::int64_t{20000});
     std::int32_t last = -128;
