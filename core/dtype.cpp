@@ -23,7 +23,7 @@ std::size_t size_of(DType dtype) {
   throw InvalidArgument(fmt::format("size_of: unknown type {}", static_cast<int>(dtype)));
 }
 
-std::pair<std::int32_t, std::int32_t> code_limits(DType dtype) {
+std::pair<std::int32_t, std::int32_t> integer_limits(DType dtype) {
   switch (dtype) {
     case DType::int8:
       return {-128, 127};
@@ -37,10 +37,10 @@ std::pair<std::int32_t, std::int32_t> code_limits(DType dtype) {
     case DType::float32:
       return {0, 0};
   }
-  throw InvalidArgument(fmt::format("code_limits: unknown type {}", static_cast<int>(dtype)));
+  throw InvalidArgument(fmt::format("integer_limits: unknown type {}", static_cast<int>(dtype)));
 }
 
-DType type_of_codes(const QuantParams& params) {
+DType integer_type_of(const QuantParams& params) {
   return params.qmin < -128 || params.qmax > 127 ? DType::int16 : DType::int8;
 }
 

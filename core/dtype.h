@@ -23,10 +23,10 @@ enum class DType : std::int8_t {
 std::size_t size_of(DType dtype);
 /// The lowest and the highest value of an integer type that quantized values may have; 0, 0 for
 /// int64, which only biases with zero points 0 have, and for floats.
-std::pair<std::int32_t, std::int32_t> code_limits(DType dtype);
+std::pair<std::int32_t, std::int32_t> integer_limits(DType dtype);
 /// The signed integer type that holds all quantized values of `params`: int8, or int16 where they
 /// need it.
-DType type_of_codes(const QuantParams& params);
+DType integer_type_of(const QuantParams& params);
 /// "float32", "int8", ...: numpy's names.
 std::string_view to_string(DType dtype);
 

@@ -63,6 +63,7 @@ struct StoredIntegers {
   StoredIntegers(std::shared_ptr<T[]> elements)
       : dtype(dtype_of<std::remove_const_t<T>>()), values(std::move(elements)) {}
 
+  /// Whether there are any.
   bool exist() const { return values != nullptr; }
   const std::byte* bytes() const { return static_cast<const std::byte*>(values.get()); }
   /// Null where the elements are not of type T.

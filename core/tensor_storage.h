@@ -57,7 +57,7 @@ class Tensor::Storage {
     return ready != nullptr ? ready : computed(shape);
   }
 
-  /// What the elements are stored as where it is not float32; its values are null else.
+  /// Returns the integers that the elements are stored as; none where they are floats.
   const detail::StoredIntegers& integers() const { return integers_; }
   /// The quantization of all elements, its channels on an axis of quantized_shape().
   const std::shared_ptr<const QuantParams>& quantization() const { return quantization_; }

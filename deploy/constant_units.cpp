@@ -210,7 +210,7 @@ std::vector<PrunedUnits> prune_constant_units(IntegerModel& model) {
   std::vector<PrunedUnits> result;
   result.reserve(pruned.size());
   for (auto& [i, units] : pruned) result.push_back(std::move(units));
-  if (!result.empty()) model.metadata["octet.rounding"] = to_string(rounding);
+  if (!result.empty()) model.metadata[kRoundingKey] = to_string(rounding);
   return result;
 }
 

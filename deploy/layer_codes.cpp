@@ -250,7 +250,7 @@ SimulatedCodes::SimulatedCodes(const Model& model) : current_(model) {
   output_layers_ = find_outputs(lowered.model, tensors);
   float_output_ = float_output_of(lowered.model);
   codes_.resize(layers_.size());
-  rounding_ = parse_rounding(lowered.model.metadata.at("octet.rounding"));
+  rounding_ = parse_rounding(lowered.model.metadata.at(kRoundingKey));
   for (const std::vector<std::int32_t>& of_layer : lowered.tensors_of_layer) {
     std::vector<std::size_t>& numbers = numbers_.emplace_back();
     for (const std::int32_t tensor : of_layer) {

@@ -125,7 +125,7 @@ bool loses_activation(const Operator& op) {
 
 std::vector<std::string> runtime_warnings(const IntegerModel& model) {
   model.validate();
-  const auto contract = model.metadata.find("octet.rounding");
+  const auto contract = model.metadata.find(kRoundingKey);
   const bool for_tflite_micro =
       contract != model.metadata.end() && contract->second == to_string(Rounding::double_rounding);
   const std::vector<bool> batched = detail::find_batched(model);

@@ -43,7 +43,7 @@ std::int32_t value_of_byte(DType dtype, std::uint8_t byte) {
 Ranges stored_ranges(const ModelTensor& tensor) {
   if (!has_ranges(tensor.dtype)) return {};
   const auto channels = static_cast<std::size_t>(tensor.shape.empty() ? 1 : tensor.shape.back());
-  const auto [lo, hi] = code_limits(tensor.dtype);
+  const auto [lo, hi] = integer_limits(tensor.dtype);
   if (!tensor.is_constant()) return Ranges(channels, {lo, hi});
   Ranges ranges(channels, kNothing);
   const auto wide = values_of<std::int16_t>(tensor);
@@ -177,15 +177,17 @@ class SumRanges {
 
 // ---- Other operators
 
-/// The results of an arithmetic that is monotone in its second operand where the first is given.
+/// The results of an arithmetic of two operands. Where one of them is given it is monotone in the
+/// other, PRELU in the first on each side of its zero point.
 template <class Arithmetic>
-Ranges ranges_of_pairs(const Arithmetic& arithmetic, const Ranges& first, const Ranges& second,
-                       std::size_t channels) {
+Ranges ranges_of_pairs(const Arithmetic& arithmetic, std::int32_t zero_point, const Ranges& first,
+                       const Ranges& second, std::size_t channels) {
   Ranges y(channels, kNothing);
   for (std::size_t i = 0; i < channels; ++i) {
     const ActivationRange& a = first[first.size() == 1 ? 0 : i];
     const ActivationRange& b = second[second.size() == 1 ? 0 : i];
-    for (std::int32_t q = a.lo; q <= a.hi; ++q) {
+    for (const std::int32_t q :
+         {a.lo, std::clamp(zero_point - 1, a.lo, a.hi), std::clamp(zero_point, a.lo, a.hi), a.hi}) {
       for (const std::int32_t other : {b.lo, b.hi}) {
         const std::int32_t value = arithmetic.apply(q, other);
         y[i] = joined(y[i], {value, value});
@@ -247,6 +249,7 @@ class RangeAnalysis {
   /// `whole` is the range of the output's type.
   Ranges ranges_of(const KernelSource& source, const Ranges& x, const Ranges& whole) const {
     const auto& in = source.op.inputs;
+    const std::int32_t zero_point = source.input().quantization.zero_point();
     switch (source.op.code) {
       case OpCode::fully_connected:
       case OpCode::conv_2d:
@@ -259,11 +262,11 @@ class RangeAnalysis {
         return ranges_of_mean(source, x);
       case OpCode::add:
       case OpCode::sub:
-        return ranges_of_pairs(quantized_add(source), x, of(in[1]), whole.size());
+        return ranges_of_pairs(quantized_add(source), zero_point, x, of(in[1]), whole.size());
       case OpCode::mul:
-        return ranges_of_pairs(quantized_mul(source), x, of(in[1]), whole.size());
+        return ranges_of_pairs(quantized_mul(source), zero_point, x, of(in[1]), whole.size());
       case OpCode::prelu:
-        return ranges_of_pairs(quantized_prelu(source), x, of(in[1]), whole.size());
+        return ranges_of_pairs(quantized_prelu(source), zero_point, x, of(in[1]), whole.size());
       case OpCode::hard_swish:
       case OpCode::leaky_relu:
       case OpCode::logistic:

@@ -2,6 +2,7 @@
 #include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/layers/conv1d.h>
+#include <octet/layers/image_layer.h>
 
 namespace octet {
 namespace {
@@ -10,12 +11,6 @@ void require_above_0(std::string_view what, Index number) {
   if (number > 0) return;
   throw InvalidArgument(fmt::format("Conv1D: expected {} above 0, found {}", what, number));
 }
-
-/// [batch, steps, channels] as images of height 1.
-Tensor images_of(const Tensor& x) { return x.reshape({x.dim(0), 1, x.dim(1), x.dim(2)}); }
-
-/// The sequences of images of height 1.
-Tensor sequences_of(const Tensor& y) { return y.reshape({y.dim(0), y.dim(2), y.dim(3)}); }
 
 }  // namespace
 
@@ -70,16 +65,7 @@ std::optional<Shape> Conv1D::kernel_shape(const Shape& input_shape) const {
 }
 
 Shape Conv1D::do_build(const Shape& input_shape, const Random& random) {
-  if (input_shape.rank() != 2) {
-    const std::string which =
-        input_shape.rank() == 1
-            ? fmt::format(": for steps of one channel Reshape({{{}, 1}})", input_shape[0])
-            : "";
-    throw InvalidArgument(
-        fmt::format("Conv1D \"{}\": expected sequences [steps, channels], found examples of shape "
-                    "{}; put a Reshape layer in front{}",
-                    name(), input_shape.to_string(), which));
-  }
+  detail::require_sequences(*this, input_shape);
   const Index channels = input_shape[1];
   if (channels < 1 || channels % options_.groups != 0) {
     throw InvalidArgument(
@@ -89,15 +75,9 @@ Shape Conv1D::do_build(const Shape& input_shape, const Random& random) {
   const Shape shape = checked_kernel_shape(input_shape);
   make_tensors(options_.kernel_initializer, shape, kernel_size_ * shape[1],
                kernel_size_ * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
-  try {
-    const Tensor none = images_of(Tensor(input_shape.with_batch(0)));
-    return sequences_of(
-               conv2d(none, kernel().detach().reshape(image_kernel_shape()), convolution()))
-        .shape()
-        .without_batch();
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("Conv1D \"{}\": {}", name(), error.what()));
-  }
+  return detail::sequence_result(*this, input_shape, [this](const Tensor& images) {
+    return conv2d(images, kernel().detach().reshape(image_kernel_shape()), convolution());
+  });
 }
 
 std::unique_ptr<Layer> Conv1D::make(const Description& d) {

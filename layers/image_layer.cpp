@@ -21,14 +21,42 @@ void require_images(const Layer& layer, const Shape& input_shape) {
       layer.type(), layer.name(), input_shape.to_string(), which));
 }
 
-Shape image_result(const Layer& layer, const Shape& input_shape,
-                   FunctionRef<Tensor(const Tensor& images)> op) {
-  require_images(layer, input_shape);
+namespace {
+
+/// What `op` makes of an empty batch of images; names the layer where that throws.
+Shape shape_of_result(const Layer& layer, const Shape& image,
+                      FunctionRef<Tensor(const Tensor& images)> op) {
   try {
-    return op(Tensor(input_shape.with_batch(0))).shape().without_batch();
+    return op(Tensor(image.with_batch(0))).shape().without_batch();
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("{} \"{}\": {}", layer.type(), layer.name(), error.what()));
   }
+}
+
+}  // namespace
+
+Shape image_result(const Layer& layer, const Shape& input_shape,
+                   FunctionRef<Tensor(const Tensor& images)> op) {
+  require_images(layer, input_shape);
+  return shape_of_result(layer, input_shape, op);
+}
+
+void require_sequences(const Layer& layer, const Shape& input_shape) {
+  if (input_shape.rank() == 2) return;
+  const std::string which =
+      input_shape.rank() == 1
+          ? fmt::format(": for steps of one channel Reshape({{{}, 1}})", input_shape[0])
+          : "";
+  throw InvalidArgument(fmt::format(
+      "{} \"{}\": expected sequences [steps, channels], found examples of shape {}; put "
+      "a Reshape layer in front{}",
+      layer.type(), layer.name(), input_shape.to_string(), which));
+}
+
+Shape sequence_result(const Layer& layer, const Shape& input_shape,
+                      FunctionRef<Tensor(const Tensor& images)> op) {
+  require_sequences(layer, input_shape);
+  return shape_of_result(layer, {1, input_shape[0], input_shape[1]}, op).without_dim(0);
 }
 
 void require_above_0(std::string_view type, std::string_view what,

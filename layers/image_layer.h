@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-// Parts of layers on images [height, width, channels].
+// Parts of layers on images [height, width, channels] and on sequences [steps, channels].
 
 namespace octet::detail {
 
@@ -18,6 +18,15 @@ void require_images(const Layer& layer, const Shape& input_shape);
 /// throws.
 Shape image_result(const Layer& layer, const Shape& input_shape,
                    FunctionRef<Tensor(const Tensor& images)> op);
+
+/// Throws InvalidArgument that names the layer for examples that are no sequences.
+void require_sequences(const Layer& layer, const Shape& input_shape);
+
+/// The shape [steps, channels] of what `op` makes of sequences of `input_shape`, which an empty
+/// batch of them shows as images of height 1. Throws InvalidArgument that names the layer for
+/// examples that are no sequences, and for what `op` throws.
+Shape sequence_result(const Layer& layer, const Shape& input_shape,
+                      FunctionRef<Tensor(const Tensor& images)> op);
 
 /// Throws InvalidArgument, "<type>: expected <what> above 0, ...", unless both numbers are.
 void require_above_0(std::string_view type, std::string_view what,

@@ -151,7 +151,7 @@ LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
   LoweredModel lowered = walk(model, lowering);
   IntegerModel& result = lowered.model;
   result.description = "octet int8 model";
-  result.metadata["octet.rounding"] = to_string(lowering.rounding().value_or(Rounding::fp32));
+  result.metadata[kRoundingKey] = to_string(lowering.rounding().value_or(Rounding::fp32));
   result.metadata["octet.accumulator_bound"] = std::to_string(lowering.accumulator_bound());
   if (options.per_channel_dense == DenseForm::conv_2d) {
     result = per_channel_as_conv_2d(std::move(result));

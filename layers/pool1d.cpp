@@ -1,8 +1,7 @@
-#include <fmt/core.h>
 #include <octet/core/description.h>
-#include <octet/core/error.h>
 #include <octet/core/ops/pool2d.h>
 #include <octet/layers/graph.h>
+#include <octet/layers/image_layer.h>
 #include <octet/layers/pool1d.h>
 
 namespace octet {
@@ -34,23 +33,15 @@ Pool1DOptions Pool1D::window_over(Index steps) const {
 }
 
 Shape Pool1D::do_build(const Shape& input_shape, const Random& /*random*/) {
-  if (input_shape.rank() != 2) {
-    throw InvalidArgument(
-        fmt::format("{} \"{}\": expected sequences [steps, channels], found examples of shape {}; "
-                    "put a Reshape layer in front",
-                    type(), name(), input_shape.to_string()));
-  }
+  detail::require_sequences(*this, input_shape);
   const Pool1DOptions window = window_over(input_shape[0]);
-  try {
-    const Tensor none({0, 1, input_shape[0], input_shape[1]});
-    const Shape pooled = max_pool2d(none, {.size = {1, window.size},
-                                           .stride = {1, window.stride},
-                                           .padding = window.padding})
-                             .shape();
-    return over_all_ ? Shape{pooled[3]} : Shape{pooled[2], pooled[3]};
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("{} \"{}\": {}", type(), name(), error.what()));
-  }
+  // Both pools have one rule of shapes.
+  const Shape pooled = detail::sequence_result(*this, input_shape, [&window](const Tensor& images) {
+    return max_pool2d(
+        images,
+        {.size = {1, window.size}, .stride = {1, window.stride}, .padding = window.padding});
+  });
+  return over_all_ ? pooled.without_dim(0) : pooled;
 }
 
 std::vector<GraphValue> Pool1D::emit(Graph& g, std::span<const GraphValue> inputs) const {

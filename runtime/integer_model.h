@@ -68,6 +68,9 @@ struct IntegerModel {
   void validate() const;
 };
 
+/// The entry of the metadata that names the rounding mode.
+inline constexpr const char* kRoundingKey = "octet.rounding";
+
 /// The rounding mode that the model's metadata "octet.rounding" names; where there is none, q15 for
 /// a model whose operators with weights read int16, else fp32. Throws FormatError for another name.
 Rounding rounding_of(const IntegerModel& model);

@@ -66,7 +66,7 @@ std::vector<bool> find_batched(const IntegerModel& model) {
 
 QuantParams stored_params(const ModelTensor& tensor) {
   QuantParams params = tensor.quantization;
-  std::tie(params.qmin, params.qmax) = code_limits(tensor.dtype);
+  std::tie(params.qmin, params.qmax) = integer_limits(tensor.dtype);
   return params;
 }
 

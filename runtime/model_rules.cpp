@@ -76,7 +76,7 @@ void check_quantization(const IntegerModel& model, std::size_t index) {
       fail_tensor(model, index, fmt::format("scale {} is not finite and positive", scale));
     }
   }
-  const auto [lowest, highest] = code_limits(tensor.dtype);
+  const auto [lowest, highest] = integer_limits(tensor.dtype);
   for (const std::int32_t zero_point : q.zero_points) {
     if (zero_point < lowest || zero_point > highest) {
       fail_tensor(model, index,
@@ -204,8 +204,7 @@ void IntegerModel::validate() const {
 }
 
 Rounding rounding_of(const IntegerModel& model) {
-  constexpr std::string_view kKey = "octet.rounding";
-  const auto entry = model.metadata.find(std::string(kKey));
+  const auto entry = model.metadata.find(kRoundingKey);
   if (entry == model.metadata.end()) {
     const bool wide = std::ranges::any_of(model.operators, [&](const Operator& op) {
       return detail::has_weights(op.code) &&
@@ -216,7 +215,7 @@ Rounding rounding_of(const IntegerModel& model) {
   try {
     return parse_rounding(entry->second);
   } catch (const InvalidArgument& error) {
-    throw FormatError(fmt::format("metadata '{}': {}", kKey, error.what()));
+    throw FormatError(fmt::format("metadata '{}': {}", kRoundingKey, error.what()));
   }
 }
 

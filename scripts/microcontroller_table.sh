@@ -89,15 +89,19 @@ export_file() {
   cd "$OLDPWD"
 }
 
+# own NETWORK RUNTIME: a file of a network of mnist_qat that is quantized for the runtime.
+own() {
+  local out=$work/$1/$2
+  [ -e "$out/mnist_int8.tflite" ] ||
+    env -u OCTET_MNIST_DIR "$bin/mnist_qat" --network "$1" --target "$2" --epochs 0 --qat-epochs 0 \
+      --out "$out" --no-progress >/dev/null
+  echo "$out/mnist_int8.tflite"
+}
+
 files=()
 for file; do files+=("$(cd "$start" && realpath "$file")"); done
 [ $# -gt 0 ] || {
-  for name in lenet5 dscnn resnet8; do
-    [ -e "$work/$name/mnist_int8.tflite" ] ||
-      env -u OCTET_MNIST_DIR "$bin/mnist_qat" --network "$name" --epochs 0 --qat-epochs 0 \
-        --out "$work/$name" --no-progress >/dev/null
-    files+=("$work/$name/mnist_int8.tflite")
-  done
+  files=(lenet5 dscnn resnet8)
   [ -z "${OCTET_MLPERF_DIR:-}" ] || files+=("$OCTET_MLPERF_DIR"/*.tflite)
 }
 failed=0 ran=0
@@ -105,9 +109,10 @@ echo "| processor | network | bytes of | million instructions | flash | RAM | by
 echo "| --- | --- | --- | --- | --- | --- | --- |"
 for file in "${files[@]}"; do
   name=$(basename "$file" .tflite)
-  [ "$name" != mnist_int8 ] || name=$(basename "$(dirname "$file")")
   for runtime in $runtimes; do
-    export_file "$file" "$name" "$runtime"
+    of=$file
+    [[ $file == /* ]] || of=$(own "$name" "$runtime")
+    export_file "$of" "$name" "$runtime"
     for t in $targets; do
       target "$t" || continue
       ran=1

@@ -18,13 +18,12 @@ namespace {
 
 /// Gives a model that names no rounding mode the one that the command line asks for.
 void set_rounding(IntegerModel& model, const ExportOptions& options) {
-  constexpr const char* kKey = "octet.rounding";
   const auto& [suffix, rounding, target] = options.contract;
   const std::optional<Rounding> chosen = options.contract.chosen();
   if (!chosen) return;
   const Rounding own = rounding_of(model);
-  if (!model.metadata.contains(kKey) && own != Rounding::q15) {
-    model.metadata[kKey] = to_string(*chosen);
+  if (!model.metadata.contains(kRoundingKey) && own != Rounding::q15) {
+    model.metadata[kRoundingKey] = to_string(*chosen);
     return;
   }
   if (target.empty() ? own == *chosen : computes(parse_target(target), own)) return;

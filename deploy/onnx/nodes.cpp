@@ -45,7 +45,7 @@ void OnnxNodes::finish_clamped(const std::string& x, std::int32_t out, FusedActi
 void OnnxNodes::finish_clamped(const std::string& x, std::int32_t out, FusedActivation activation,
                                const std::string& to) {
   const ModelTensor& t = tensor(out);
-  const auto [lowest, highest] = code_limits(t.dtype);
+  const auto [lowest, highest] = integer_limits(t.dtype);
   const std::int32_t zero_point = t.quantization.zero_point();
   const auto range = activation_range(activation, stored_params(t), Rounding::fp32);
   const float step = exact_ ? 1.0F : t.quantization.scale();
@@ -71,7 +71,7 @@ void OnnxNodes::finish_regridded(const std::string& x, std::int32_t out,
   if (!t.is_quantized()) return finish(clamped_real(x, out, activation), out);
   const float scale = t.quantization.scale();
   const std::int32_t zero_point = t.quantization.zero_point();
-  const auto [lowest, highest] = code_limits(t.dtype);
+  const auto [lowest, highest] = integer_limits(t.dtype);
   const auto range = activation_range(activation, scale, zero_point, lowest, highest);
   const std::string name = base_name(out);
   const auto limit = [&](std::string_view which, std::int32_t code) {
@@ -111,7 +111,7 @@ void OnnxNodes::finish_table(const Operands& operands) {
   const std::int32_t in = operands.op.inputs[0];
   const std::int32_t out = operands.op.outputs[0];
   const std::string name = base_name(out);
-  const std::int32_t lowest = code_limits(tensor(in).dtype).first;
+  const std::int32_t lowest = integer_limits(tensor(in).dtype).first;
   const ByteTable by_bits = byte_table({model_, operands.op, Rounding::fp32});
   std::vector<std::uint8_t> codes(256);
   for (std::int32_t i = 0; i < 256; ++i) {

@@ -109,7 +109,7 @@ void TensorReader::read_quantization(const tflite::QuantizationParameters& sourc
   if (count == 1 && (q.quantized_dimension < 0 || q.quantized_dimension >= rank)) {
     q.quantized_dimension = 0;
   }
-  std::tie(q.qmin, q.qmax) = code_limits(tensor.dtype);
+  std::tie(q.qmin, q.qmax) = integer_limits(tensor.dtype);
   const auto zero_points = read_values(source.zero_point(), count, who, *budget_);
   if (zero_points.size() > 1 && zero_points.size() != count) {
     fail_tflite("{}: {} zero points for {} scales", who, zero_points.size(), count);

@@ -105,7 +105,8 @@ std::int32_t Lowering::input(std::string_view name, const Shape& example_shape) 
 }
 
 std::int32_t Lowering::quantized_input(const Shape& example_shape, const QuantParams& params) {
-  const std::int32_t tensor = builder_.activation("", type_of_codes(params), example_shape, params);
+  const std::int32_t tensor =
+      builder_.activation("", integer_type_of(params), example_shape, params);
   builder_.model().inputs.push_back(tensor);
   return tensor;
 }
@@ -194,7 +195,7 @@ std::int32_t Lowering::quantize(const Current& now, std::int32_t input) {
     return quantize_op(now, input, params);
   }
   ModelTensor& source = builder_.model().tensors[static_cast<std::size_t>(input)];
-  const DType type = type_of_codes(params);
+  const DType type = integer_type_of(params);
   if (options_.input == IoType::uint8) {
     if (type == DType::int16) fail_uint8(now.step.layer->name(), "input");
     source.dtype = DType::uint8;
@@ -209,7 +210,7 @@ std::int32_t Lowering::quantize(const Current& now, std::int32_t input) {
 std::int32_t Lowering::quantize_op(const Current& now, std::int32_t input,
                                    const QuantParams& params) {
   const std::int32_t output =
-      builder_.activation(now.result.name(), type_of_codes(params), now.result.shape, params);
+      builder_.activation(now.result.name(), integer_type_of(params), now.result.shape, params);
   builder_.op(OpCode::quantize, {input}, output);
   return output;
 }
@@ -232,7 +233,7 @@ std::int32_t Lowering::requantized(std::int32_t tensor, const QuantParams& param
   if (!is_real(tensor) && builder_.tensor(tensor).quantization == params) return tensor;
   ModelTensor codes = builder_.tensor(tensor);
   codes.name += "/codes";
-  codes.dtype = type_of_codes(params);
+  codes.dtype = integer_type_of(params);
   codes.quantization = params;
   const std::int32_t from = reals_of(tensor);
   const std::int32_t added = builder_.add(std::move(codes));
@@ -263,7 +264,7 @@ std::int32_t Lowering::result(const Current& now, std::span<const std::int32_t> 
     measured = read[0];
   }
   const QuantParams params = result_params(now.step.code, read, measured, now.owner);
-  return builder_.activation(name, type_of_codes(params), now.result.shape, params);
+  return builder_.activation(name, integer_type_of(params), now.result.shape, params);
 }
 
 std::int32_t Lowering::operation(const Current& now, std::span<const std::int32_t> inputs) {

@@ -7,7 +7,7 @@
 #include <octet/layers/activation_function.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/quantize_config.h>
-#include <octet/layers/quantize/tensor_codes.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/int16_sums.h>
 
@@ -221,7 +221,7 @@ void Lowering::widen_int16_result(std::size_t unit_axis) {
 std::int32_t Lowering::integer_bias(const Current& now, std::vector<std::int32_t> codes,
                                     QuantParams grid, bool wide) {
   const DType type = wide ? DType::int64 : DType::int32;
-  std::tie(grid.qmin, grid.qmax) = code_limits(type);
+  std::tie(grid.qmin, grid.qmax) = integer_limits(type);
   const std::string name = bias_name(now.step);
   const auto units = static_cast<std::int32_t>(codes.size());
   if (!wide) {

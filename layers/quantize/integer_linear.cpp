@@ -10,8 +10,8 @@
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/real_sums.h>
-#include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/fully_connected.h>
 

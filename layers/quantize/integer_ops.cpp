@@ -11,7 +11,7 @@
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_config.h>
-#include <octet/layers/quantize/tensor_codes.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/runtime/execute.h>
 
 #include <cstddef>
@@ -68,7 +68,7 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
 
 bool is_int16(const Tensor& x) {
   const auto& params = x.quantization();
-  return params != nullptr && type_of_codes(*params) == DType::int16;
+  return params != nullptr && integer_type_of(*params) == DType::int16;
 }
 
 namespace {

@@ -10,10 +10,10 @@
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/shared_range.h>
 #include <octet/layers/quantize/step_rules.h>
-#include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weight_codes.h>
 
 #include <algorithm>

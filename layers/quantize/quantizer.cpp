@@ -2,8 +2,8 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/quantizer_internal.h>
-#include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
 #include <utility>

@@ -197,7 +197,7 @@ std::int64_t accumulator_bound(const WeightCodes& codes, const QuantParams& inpu
   const auto rows = codes.weights.row_magnitudes();
   const std::vector<std::int64_t> magnitudes(rows.begin(), rows.end());
   // What may not be more depends on the scale of the result: the operator's kernel sees to it.
-  if (type_of_codes(input) == DType::int16) {
+  if (integer_type_of(input) == DType::int16) {
     const std::vector<std::int64_t> bias(codes.bias.begin(), codes.bias.end());
     return detail::int16_bound(magnitudes, bias);
   }

@@ -299,7 +299,7 @@ QuantParams bias_quantization(const ModelTensor& input, const ModelTensor& weigh
   QuantParams params = weights.quantization;
   for (float& scale : params.scales) scale *= input.quantization.scale();
   std::ranges::fill(params.zero_points, 0);
-  std::tie(params.qmin, params.qmax) = code_limits(dtype);
+  std::tie(params.qmin, params.qmax) = integer_limits(dtype);
   params.quantized_dimension = 0;
   return params;
 }

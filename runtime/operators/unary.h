@@ -45,7 +45,7 @@ std::unique_ptr<Kernel> make_byte_map(const KernelSource& source);
 /// The table of `function`, which takes a code of the input's type and gives one of the output's.
 template <class Function>
 ByteTable tabulate(const KernelSource& source, Function&& function) {
-  const std::int32_t lowest = code_limits(source.input().dtype).first;
+  const std::int32_t lowest = integer_limits(source.input().dtype).first;
   ByteTable table{};
   for (std::int32_t i = 0; i < 256; ++i) {
     const std::int32_t code = lowest + i;

@@ -21,7 +21,7 @@ Values extreme_samples(const IntegerModel& model, Draw& draw) {
   Values inputs;
   for (const std::int32_t i : model.inputs) {
     const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(i)];
-    const auto [lo, hi] = code_limits(tensor.dtype);
+    const auto [lo, hi] = integer_limits(tensor.dtype);
     std::vector<std::int16_t> values;
     for (Index sample = 0; sample < kSamples; ++sample) {
       for (std::int64_t k = 0; k < tensor.size(); ++k) {

@@ -45,7 +45,7 @@ class ModelDrawer {
 
   QuantParams draw_quantization(DType dtype) {
     if (dtype == DType::float32) return {};
-    const auto [lo, hi] = code_limits(dtype);
+    const auto [lo, hi] = integer_limits(dtype);
     return QuantParams::per_tensor(bytes_.scale(), bytes_.between(0, 255) + lo, lo, hi);
   }
 

@@ -138,7 +138,7 @@ IntegerModel make_rescaler(const std::vector<std::int32_t>& sums, float weight_s
   QuantParams weights{std::vector<float>(per_channel ? sums.size() : 1, weight_scale),
                       std::vector<std::int32_t>(per_channel ? sums.size() : 1, 0)};
   const std::int32_t w = b.constant("w", {units, 1}, DType::int8, Codes(sums.size(), 0), weights);
-  const auto [lo, hi] = code_limits(DType::int32);
+  const auto [lo, hi] = integer_limits(DType::int32);
   const std::int32_t bias = b.constant("b", {units}, DType::int32, sums,
                                        {weights.scales, weights.zero_points, 0, lo, hi});
   b.model.outputs = {b.activation("y", {1, units}, DType::int8, quant(1.0F, 3))};

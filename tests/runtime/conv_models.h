@@ -48,7 +48,7 @@ inline QuantParams weight_grid(const Conv& c) {
 inline QuantParams bias_grid(const Conv& c) {
   std::vector<float> scales;
   for (const float scale : c.weight_scales) scales.push_back(c.in.scale() * scale);
-  const auto [lo, hi] = code_limits(DType::int32);
+  const auto [lo, hi] = integer_limits(DType::int32);
   return {scales, std::vector<std::int32_t>(scales.size()), 0, lo, hi};
 }
 

@@ -38,7 +38,7 @@ inline IntegerModel as_int16(IntegerModel model) {
     }
     ModelTensor added{"bias_of_int64", DType::int64, {units}, {}, weights.quantization, {}};
     added.quantization.quantized_dimension = 0;
-    std::tie(added.quantization.qmin, added.quantization.qmax) = code_limits(DType::int64);
+    std::tie(added.quantization.qmin, added.quantization.qmax) = integer_limits(DType::int64);
     const float scale = model.tensors[static_cast<std::size_t>(op.inputs[0])].quantization.scale();
     for (float& of_unit : added.quantization.scales) of_unit *= scale;
     added.data = to_bytes(bias);

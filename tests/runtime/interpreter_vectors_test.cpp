@@ -81,7 +81,7 @@ ModelTensor per_tensor(const Vector& v, const std::string& side, const nlohmann:
 }
 
 ModelTensor codes_tensor(const Vector& v, DType dtype) {
-  const auto [lo, hi] = code_limits(dtype);
+  const auto [lo, hi] = integer_limits(dtype);
   return {"codes",
           dtype,
           shape32(v.input),

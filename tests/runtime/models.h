@@ -19,7 +19,7 @@ std::vector<std::uint8_t> to_bytes(const std::vector<T>& values) {
 }
 
 inline QuantParams quant(float scale, std::int32_t zero_point, DType dtype = DType::int8) {
-  const auto [lo, hi] = code_limits(dtype);
+  const auto [lo, hi] = integer_limits(dtype);
   return QuantParams::per_tensor(scale, zero_point, lo, hi);
 }
 
@@ -96,7 +96,7 @@ inline std::int32_t add_dense(RawModelBuilder& builder, std::int32_t x, const De
   std::vector<std::int32_t> operands{
       x, builder.constant(name + "/kernel", {spec.units, depth}, DType::int8, codes, weights)};
   if (spec.bias) {
-    const auto [lo, hi] = code_limits(DType::int32);
+    const auto [lo, hi] = integer_limits(DType::int32);
     const QuantParams params{bias_scales, std::vector<std::int32_t>(bias_scales.size()), 0, lo, hi};
     operands.push_back(builder.constant(name + "/bias", {spec.units}, DType::int32, bias, params));
   }

@@ -48,7 +48,7 @@ inline IntegerModel few_bits_model(const FewBits& of, std::uint64_t seed) {
   std::vector<std::int32_t> bias(static_cast<std::size_t>(units));
   for (std::int32_t& v : bias) v = draw.between(-300, 300);
   QuantParams bias_scales{{}, {}, 0, 0, 0};
-  std::tie(bias_scales.qmin, bias_scales.qmax) = code_limits(DType::int32);
+  std::tie(bias_scales.qmin, bias_scales.qmax) = integer_limits(DType::int32);
   for (const float scale : scales.scales) {
     bias_scales.scales.push_back(0.03125F * scale);
     bias_scales.zero_points.push_back(0);

@@ -23,7 +23,7 @@ std::vector<int> requantized(DType from, const QuantParams& in, DType to, const 
   Interpreter interpreter(make_requantize({1, 256}, from, in, to, out), {.rounding = rounding});
   const auto bytes = interpreter.input_bytes();
   for (int i = 0; i < 256; ++i) {
-    bytes[static_cast<std::size_t>(i)] = static_cast<std::byte>(i + code_limits(from).first);
+    bytes[static_cast<std::size_t>(i)] = static_cast<std::byte>(i + integer_limits(from).first);
   }
   interpreter.invoke();
   std::vector<int> codes;
@@ -36,7 +36,7 @@ std::vector<int> requantized(DType from, const QuantParams& in, DType to, const 
 
 /// round(ratio (q - zero_point)) + zero_point of the result, with ratio in steps of 1/256.
 std::vector<int> in_eight_bits(float ratio, DType type, std::int32_t in, std::int32_t out) {
-  const auto [lo, hi] = code_limits(type);
+  const auto [lo, hi] = integer_limits(type);
   std::vector<int> codes;
   for (int q = lo; q <= hi; ++q) {
     const double y = std::floor((q - in) * std::nearbyint(256.0 * double{ratio}) / 256 + 0.5) + out;
@@ -82,11 +82,12 @@ TEST(QuantizeCodes, BetweenTypesAllContractsRoundTwice) {
     const auto twice = requantized(from, in, to, out, Rounding::double_rounding);
     EXPECT_EQ(requantized(from, in, to, out, Rounding::fp32), twice);
     EXPECT_EQ(requantized(from, in, to, out, Rounding::single_rounding), twice);
-    const auto limits = code_limits(from);
+    const auto limits = integer_limits(from);
     for (int q = limits.first; q <= limits.second; ++q) {
       const auto found = twice[static_cast<std::size_t>(q - limits.first)];
       const double exact = 0.3 * (q - in.zero_point()) + out.zero_point();
-      EXPECT_NEAR(found, std::clamp<double>(exact, code_limits(to).first, code_limits(to).second),
+      EXPECT_NEAR(found,
+                  std::clamp<double>(exact, integer_limits(to).first, integer_limits(to).second),
                   1.0);
     }
   }

@@ -179,7 +179,7 @@ class VectorModel : private RawModelBuilder {
                                  {scales, zeros, w.at("quantized_dimension"), -128, 127}));
     if (!vector.contains("bias") || vector.at("bias").is_null()) return;
     const Shape32 bias = vector.at("bias");
-    const auto [lo, hi] = code_limits(DType::int32);
+    const auto [lo, hi] = integer_limits(DType::int32);
     QuantParams params{scales, zeros, 0, lo, hi};
     const float input_scale = vector.at("inputs")[0].at("scale");
     for (float& scale : params.scales) scale *= input_scale;

@@ -1,15 +1,12 @@
-// Layers over sequences: what they compute, and that what is trained is what is shipped.
+// Layers over sequences: what is trained is what is shipped.
 
 #include <fmt/format.h>
-#include <octet/core/gradcheck.h>
-#include <octet/core/ops/ops.h>
 #include <octet/layers/architecture.h>
 #include <octet/octet.h>
 #include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/train/saved_and_shipped.h>
 #include <octet/train/layer_differences.h>
 
-#include <cmath>
 #include <functional>
 
 namespace octet::test::sequences_test {
@@ -17,254 +14,6 @@ namespace {
 
 constexpr Index kSteps = 5;
 constexpr Index kFeatures = 4;
-
-double sigmoid_of(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-
-using Vector = std::vector<double>;
-/// The first states, and those behind a step: from x W + b and h U (+ c), by gate and unit.
-using NaiveStep = std::function<std::vector<Vector>(
-    const std::vector<Vector>& x, const std::vector<Vector>& u, const std::vector<Vector>& states)>;
-
-/// A recurrent layer and its formula.
-struct RecurrentCase {
-  std::string name;
-  std::size_t gates;
-  std::size_t states;
-  std::function<std::unique_ptr<Layer>(Index units, bool all)> make;
-  NaiveStep step;
-};
-
-const std::vector<RecurrentCase>& recurrent_cases() {
-  static const std::vector<RecurrentCase> cases = {
-      {"GRU", 3, 1,
-       [](Index units, bool all) {
-         return std::make_unique<GRU>(units, GRUOptions{.return_sequences = all});
-       },
-       [](const auto& x, const auto& u, const auto& states) {
-         Vector h = states[0];
-         for (std::size_t i = 0; i < h.size(); ++i) {
-           const double z = sigmoid_of(x[0][i] + u[0][i]);
-           const double r = sigmoid_of(x[1][i] + u[1][i]);
-           h[i] = z * h[i] + (1.0 - z) * std::tanh(x[2][i] + r * u[2][i]);
-         }
-         return std::vector<Vector>{h};
-       }},
-      {"LSTM", 4, 2,
-       [](Index units, bool all) {
-         return std::make_unique<LSTM>(units, LSTMOptions{.return_sequences = all});
-       },
-       [](const auto& x, const auto& u, const auto& states) {
-         Vector h = states[0];
-         Vector c = states[1];
-         for (std::size_t i = 0; i < h.size(); ++i) {
-           c[i] = sigmoid_of(x[1][i] + u[1][i]) * c[i] +
-                  sigmoid_of(x[0][i] + u[0][i]) * std::tanh(x[2][i] + u[2][i]);
-           h[i] = sigmoid_of(x[3][i] + u[3][i]) * std::tanh(c[i]);
-         }
-         return std::vector<Vector>{h, c};
-       }},
-      {"SimpleRNN", 1, 1,
-       [](Index units, bool all) {
-         return std::make_unique<SimpleRNN>(units, SimpleRNNOptions{.return_sequences = all});
-       },
-       [](const auto& x, const auto& u, const auto& states) {
-         Vector h = states[0];
-         for (std::size_t i = 0; i < h.size(); ++i) h[i] = std::tanh(x[0][i] + u[0][i]);
-         return std::vector<Vector>{h};
-       }},
-  };
-  return cases;
-}
-
-/// By gate and unit: values times the kernel, with row `row` of the biases where there is one.
-std::vector<Vector> gate_sums(const Layer& layer, std::size_t gates, std::string_view kernel_name,
-                              std::size_t row, std::span<const double> values) {
-  const Tensor kernel = tensor_named(layer.parameters(), kernel_name);
-  const Tensor bias = tensor_named(layer.parameters(), "bias");
-  const auto columns = static_cast<std::size_t>(kernel.dim(1));
-  const std::size_t units = columns / gates;
-  std::vector<Vector> sums(gates, Vector(units));
-  for (std::size_t column = 0; column < columns; ++column) {
-    double& sum = sums[column / units][column % units];
-    if (row * columns < bias.span().size()) sum = bias.span()[row * columns + column];
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      sum += values[i] * kernel.span()[i * columns + column];
-    }
-  }
-  return sums;
-}
-
-/// The first state of a layer behind all steps of one example, by loops over its formula.
-std::vector<Vector> naive_states(const RecurrentCase& of, const Layer& layer,
-                                 std::span<const float> x, std::vector<Vector> states) {
-  std::vector<Vector> all;
-  const std::size_t features = x.size() / kSteps;
-  for (std::size_t t = 0; t < kSteps; ++t) {
-    const auto row = x.subspan(t * features, features);
-    const Vector x_t(row.begin(), row.end());
-    states = of.step(gate_sums(layer, of.gates, "kernel", 0, x_t),
-                     gate_sums(layer, of.gates, "recurrent_kernel", 1, states[0]), states);
-    all.push_back(states[0]);
-  }
-  return all;
-}
-
-/// Builds a layer, and draws its parameters, biases too.
-void draw(Layer& layer, const std::vector<Shape>& shapes) {
-  layer.build_all(shapes, Random(3));
-  std::uint64_t seed = 40;
-  for (auto& [name, parameter] : layer.parameters()) {
-    const Tensor values = Tensor::normal(parameter.shape(), Random(++seed), 0.0F, 0.6F);
-    std::ranges::copy(values.span(), parameter.mutable_span().begin());
-  }
-}
-
-template <class L>
-L drawn(L layer, const std::vector<Shape>& shapes) {
-  draw(layer, shapes);
-  return layer;
-}
-
-class RecurrentLayers : public ::testing::TestWithParam<RecurrentCase> {};
-
-INSTANTIATE_TEST_SUITE_P(All, RecurrentLayers, ::testing::ValuesIn(recurrent_cases()),
-                         [](const auto& test) { return test.param.name; });
-
-TEST_P(RecurrentLayers, ComputeTheirFormulaFromZerosAndFromStates) {
-  constexpr Index kUnits = 3;
-  const RecurrentCase& of = GetParam();
-  const Tensor x = Tensor::normal({2, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
-  for (const bool with_states : {false, true}) {
-    std::vector<Shape> shapes = {{kSteps, kFeatures}};
-    std::vector<Tensor> inputs = {x};
-    for (std::size_t i = 0; with_states && i < of.states; ++i) {
-      shapes.push_back(i == 0 ? Shape{kUnits} : Shape{1, kUnits});
-      inputs.push_back(Tensor::normal(shapes.back().with_batch(2), Random(6 + i), 0.0F, 0.5F));
-    }
-    for (const bool all : {false, true}) {
-      const auto layer = of.make(kUnits, all);
-      draw(*layer, shapes);
-      const Tensor y = layer->forward_all(inputs, {});
-      EXPECT_EQ(y.shape(), all ? (Shape{2, kSteps, kUnits}) : (Shape{2, kUnits}));
-      for (std::size_t example = 0; example < 2; ++example) {
-        std::vector<Vector> start(of.states, Vector(kUnits));
-        for (std::size_t i = 1; i < inputs.size(); ++i) {
-          std::copy_n(inputs[i].data() + example * kUnits, kUnits, start[i - 1].begin());
-        }
-        const auto values = x.span().subspan(example * kSteps * kFeatures, kSteps * kFeatures);
-        const std::vector<Vector> states = naive_states(of, *layer, values, start);
-        Vector expected;
-        for (std::size_t t = all ? 0 : kSteps - 1; t < kSteps; ++t) {
-          expected.insert(expected.end(), states[t].begin(), states[t].end());
-        }
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-          EXPECT_NEAR(y.span()[example * expected.size() + i], expected[i], 1e-5) << i;
-        }
-      }
-    }
-  }
-}
-
-TEST_P(RecurrentLayers, StartAsKerasDoes) {
-  const auto layer = GetParam().make(4, false);
-  layer->build({kSteps, kFeatures}, Random(1));
-  const Tensor recurrent = tensor_named(layer->parameters(), "recurrent_kernel");
-  for (Index a = 0; a < 4; ++a) {
-    for (Index b = 0; b <= a; ++b) {
-      double dot = 0.0;
-      for (Index i = 0; i < recurrent.dim(1); ++i) {
-        dot += double{recurrent.at({a, i})} * recurrent.at({b, i});
-      }
-      EXPECT_NEAR(dot, a == b ? 1.0 : 0.0, 1e-6);
-    }
-  }
-  const Tensor bias = tensor_named(layer->parameters(), "bias");
-  for (std::size_t i = 0; i < bias.span().size(); ++i) {
-    EXPECT_EQ(bias.span()[i], GetParam().name == "LSTM" && i / 4 == 1 ? 1.0F : 0.0F) << i;
-  }
-}
-
-TEST(SelfAttention, ComputesItsFormula) {
-  constexpr std::size_t kHeads = 2;
-  constexpr std::size_t kDim = 3;
-  SelfAttention layer = drawn(SelfAttention(kHeads, kDim), {Shape{kSteps, kFeatures}});
-  const Tensor x = Tensor::normal({1, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
-  const auto project = [&](const std::string& name, const std::vector<double>& from,
-                           std::size_t columns) {
-    const Tensor kernel = tensor_named(layer.parameters(), name + "_kernel");
-    const Tensor bias = tensor_named(layer.parameters(), name + "_bias");
-    const std::size_t rows = from.size() / kSteps;
-    std::vector<double> result;
-    for (std::size_t t = 0; t < kSteps; ++t) {
-      for (std::size_t c = 0; c < columns; ++c) {
-        double sum = bias.data()[c];
-        for (std::size_t i = 0; i < rows; ++i) {
-          sum += from[t * rows + i] * kernel.data()[i * columns + c];
-        }
-        result.push_back(sum);
-      }
-    }
-    return result;
-  };
-  const std::vector<double> values(x.span().begin(), x.span().end());
-  constexpr std::size_t kColumns = kHeads * kDim;
-  const auto q = project("query", values, kColumns);
-  const auto k = project("key", values, kColumns);
-  const auto v = project("value", values, kColumns);
-  std::vector<double> context(kSteps * kColumns);
-  for (std::size_t head = 0; head < kHeads; ++head) {
-    for (std::size_t t = 0; t < kSteps; ++t) {
-      std::vector<double> weights(kSteps);
-      double total = 0.0;
-      for (std::size_t s = 0; s < kSteps; ++s) {
-        double score = 0.0;
-        for (std::size_t c = head * kDim; c < (head + 1) * kDim; ++c) {
-          score += q[t * kColumns + c] * k[s * kColumns + c];
-        }
-        total += weights[s] = std::exp(score / std::sqrt(static_cast<double>(kDim)));
-      }
-      for (std::size_t c = head * kDim; c < (head + 1) * kDim; ++c) {
-        for (std::size_t s = 0; s < kSteps; ++s) {
-          context[t * kColumns + c] += weights[s] / total * v[s * kColumns + c];
-        }
-      }
-    }
-  }
-  const auto expected = project("output", context, kFeatures);
-  const Tensor y = layer.forward(x, {});
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(y.data()[i], expected[i], 1e-4) << i;
-  }
-}
-
-void expect_gradients(Layer& built, const std::vector<Shape>& shapes) {
-  draw(built, shapes);
-  std::vector<Tensor> inputs;
-  std::uint64_t seed = 10;
-  for (const Shape& shape : shapes) {
-    inputs.push_back(Tensor::normal(shape.with_batch(2), Random(++seed), 0.0F, 1.0F));
-    inputs.back().set_requires_grad(true);
-  }
-  const std::size_t count = inputs.size();
-  for (auto& [name, parameter] : built.parameters()) inputs.push_back(parameter);
-  const auto f = [&](const std::vector<Tensor>& at) {
-    const Tensor y = built.forward_all(std::span(at).first(count), training());
-    return sum(mul(y, y));
-  };
-  const GradcheckResult result = gradcheck(f, inputs);
-  EXPECT_TRUE(result.ok) << result.message;
-}
-
-TEST_P(RecurrentLayers, HaveTheGradientsOfTheirFormula) {
-  std::vector<Shape> shapes = {{3, 2}};
-  expect_gradients(*GetParam().make(2, true), shapes);
-  shapes.resize(1 + GetParam().states, Shape{2});
-  expect_gradients(*GetParam().make(2, false), shapes);
-}
-TEST(SelfAttention, HasTheGradientsOfItsFormula) {
-  SelfAttention layer(2, 2);
-  expect_gradients(layer, {Shape{3, 2}});
-}
 
 /// Networks over sequences of clouds, by name.
 struct Network {
@@ -365,16 +114,6 @@ TEST(GRU, HasOneScaleForAValueAtAllStepsAndOneTensorForAKernel) {
   EXPECT_EQ(first->quantization, last.quantization);
 }
 
-TEST(GRU, JoinsTheStatesOfAsManySteps) {
-  for (const Index steps : {16, 17, 300}) {
-    GRU gru = drawn(GRU(2, {.return_sequences = true}), {Shape{steps, 1}});
-    const Tensor y = gru.forward(Tensor::normal({1, steps, 1}, Random(1), 0.0F, 1.0F), {});
-    ASSERT_EQ(y.shape(), (Shape{1, steps, 2}));
-  }
-  EXPECT_THROW(drawn(GRU(2), {Shape{10001, 1}}).forward(Tensor::zeros({1, 10001, 1}), {}),
-               InvalidArgument);
-}
-
 TEST(GRU, QuantizedWithoutTrainingKeepsItsMemory) {
   const Model model = networks()[0].make();
   const Dataset data = clouds(200, 1, kSteps * kFeatures, 3, 0.2F);
@@ -387,31 +126,6 @@ TEST(GRU, QuantizedWithoutTrainingKeepsItsMemory) {
       EXPECT_NEAR(found.data()[i], real.data()[i], 0.05F);
     }
   }
-}
-
-TEST(Sequences, RefuseShapesByName) {
-  const auto message = [](auto layer, const std::vector<Shape>& shapes) -> std::string {
-    try {
-      layer.build_all(shapes, Random());
-    } catch (const InvalidArgument& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(message(GRU(3, {.name = "g"}), {Shape{4}}),
-            "GRU \"g\": expected sequences [steps, features], and behind them no other input or a "
-            "first state [3] or [1, 3], found [4]");
-  EXPECT_EQ(message(GRU(3, {.name = "g"}), {Shape{4, 2}, Shape{2}}),
-            "GRU \"g\": expected sequences [steps, features], and behind them no other input or a "
-            "first state [3] or [1, 3], found [4, 2], [2]");
-  EXPECT_EQ(message(LSTM(3, {.name = "l"}), {Shape{4, 2}, Shape{3}}),
-            "LSTM \"l\": expected sequences [steps, features], and behind them no other input or 2 "
-            "first states, each [3] or [1, 3], found [4, 2], [3]");
-  EXPECT_EQ(message(SelfAttention(1, 3, {.name = "a"}), {Shape{4}}),
-            "SelfAttention \"a\": expected sequences [steps, features], found [4]");
-  EXPECT_THROW(GRU(0), InvalidArgument);
-  EXPECT_THROW(LSTM(-1), InvalidArgument);
-  EXPECT_THROW(SelfAttention(0, 2), InvalidArgument);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/quantize/quantize_layer.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/quantizer_registry.h>
-#include <octet/layers/quantize/tensor_codes.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 #include <algorithm>

@@ -2,13 +2,13 @@
 #include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/layers/quantize/tensor_codes.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
-namespace octet::test::tensor_codes_test {
+namespace octet::test::quantize_tensor_test {
 namespace {
 
 using detail::TensorAccess;
@@ -29,7 +29,7 @@ std::shared_ptr<std::uint8_t[]> all_bytes(std::size_t count) {
   return bytes;
 }
 
-TEST(TensorCodes, BytesGetTheCodesOfTheirReals) {
+TEST(QuantizeTensor, BytesGetTheCodesOfTheirReals) {
   constexpr std::size_t kCount = 1031;
   const Tensor bytes = TensorAccess::from_bytes({kCount}, all_bytes(kCount));
   const Tensor reals = bytes.clone();
@@ -48,7 +48,7 @@ TEST(TensorCodes, BytesGetTheCodesOfTheirReals) {
   }
 }
 
-TEST(TensorCodes, RealsOfCodesAreMadeWhenAskedFor) {
+TEST(QuantizeTensor, RealsOfCodesAreMadeWhenAskedFor) {
   const auto params = std::make_shared<const QuantParams>(grid(0.5F, 3));
   const std::vector<std::int8_t> values = {-128, 3, 4, 127};
   auto codes = std::make_shared<std::int8_t[]>(values.size());
@@ -67,7 +67,7 @@ TEST(TensorCodes, RealsOfCodesAreMadeWhenAskedFor) {
   EXPECT_TRUE(std::equal(values.begin(), values.end(), made.as<std::int8_t>()));
 }
 
-TEST(TensorCodes, Int16IsKeptAsInt8Is) {
+TEST(QuantizeTensor, Int16IsKeptAsInt8Is) {
   const auto params =
       std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, 0, -32768, 32767));
   const Tensor x = Tensor::from({3}, {-9000.0F, 0.3F, 100.125F});
@@ -81,4 +81,4 @@ TEST(TensorCodes, Int16IsKeptAsInt8Is) {
 }
 
 }  // namespace
-}  // namespace octet::test::tensor_codes_test
+}  // namespace octet::test::quantize_tensor_test

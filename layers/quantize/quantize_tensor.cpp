@@ -7,7 +7,7 @@
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/byte_codes.h>
 #include <octet/core/quant/quantize.h>
-#include <octet/layers/quantize/tensor_codes.h>
+#include <octet/layers/quantize/quantize_tensor.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +49,7 @@ StoredIntegers quantized_pixels(std::span<const std::uint8_t> pixels, const Quan
 }  // namespace
 
 StoredIntegers quantize_tensor(const Tensor& x, const QuantParams& params, RoundMode mode) {
-  if (type_of_codes(params) == DType::int16) {
+  if (integer_type_of(params) == DType::int16) {
     return quantized<std::int16_t>(x.span(), params, mode);
   }
   const StoredIntegers stored = TensorAccess::integers(x);
@@ -61,7 +61,7 @@ StoredIntegers quantize_tensor(const Tensor& x, const QuantParams& params, Round
 
 StoredIntegers integers_of(const Tensor& x, const QuantParams& params) {
   StoredIntegers stored = TensorAccess::integers(x);
-  return stored.dtype == type_of_codes(params) ? stored : quantize_tensor(x, params);
+  return stored.dtype == integer_type_of(params) ? stored : quantize_tensor(x, params);
 }
 
 Tensor quantize_dequantize(const Tensor& x, std::shared_ptr<const QuantParams> params,
