@@ -178,7 +178,7 @@ class SumRanges {
 // ---- Other operators
 
 /// The results of an arithmetic of two operands. Where one of them is given it is monotone in the
-/// other, PRELU in the first on each side of its zero point.
+/// other, PRELU in the first up to its zero point and from there on.
 template <class Arithmetic>
 Ranges ranges_of_pairs(const Arithmetic& arithmetic, std::int32_t zero_point, const Ranges& first,
                        const Ranges& second, std::size_t channels) {
@@ -186,8 +186,7 @@ Ranges ranges_of_pairs(const Arithmetic& arithmetic, std::int32_t zero_point, co
   for (std::size_t i = 0; i < channels; ++i) {
     const ActivationRange& a = first[first.size() == 1 ? 0 : i];
     const ActivationRange& b = second[second.size() == 1 ? 0 : i];
-    for (const std::int32_t q :
-         {a.lo, std::clamp(zero_point - 1, a.lo, a.hi), std::clamp(zero_point, a.lo, a.hi), a.hi}) {
+    for (const std::int32_t q : {a.lo, std::clamp(zero_point, a.lo, a.hi), a.hi}) {
       for (const std::int32_t other : {b.lo, b.hi}) {
         const std::int32_t value = arithmetic.apply(q, other);
         y[i] = joined(y[i], {value, value});
