@@ -147,7 +147,7 @@ void require_quantized(const Model& model) {
 LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
   model.require_built("lower");
   require_quantized(model);
-  Lowering lowering(model.name(), Lowering::Numbers::integers, options);
+  Lowering lowering(model.name(), options);
   LoweredModel lowered = walk(model, lowering);
   IntegerModel& result = lowered.model;
   result.description = "octet int8 model";
@@ -172,7 +172,7 @@ LoweredModel lower_by_layer(const Model& model) { return lower_in_codes(model, {
 
 IntegerModel lower_float(const Model& model) {
   require_float_model(model, "lower_float");
-  Lowering lowering(model.name(), Lowering::Numbers::reals);
+  Lowering lowering(model.name());
   const auto none = [](const Layer& /*layer*/) { return false; };
   IntegerModel result =
       walk(with_folded_batch_norm(model, BatchNormMode::folded, none), lowering).model;

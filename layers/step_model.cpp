@@ -196,15 +196,17 @@ class StepModelBuilder {
         {value});
   }
 
-  /// Null where an operator gives the state its scale.
-  const Quantizer* quantizer_of_state(std::size_t i) const {
-    return quantizer_of(source_.program(), source_.program().result_of_layer[i]);
+  const ValueForm& form_of_state(std::size_t i) const {
+    const Program& program = source_.program();
+    return program.values[program.result_of_layer[i]].form;
   }
 
+  /// Null where an operator gives the state its scale.
+  const Quantizer* quantizer_of_state(std::size_t i) const { return form_of_state(i).quantizer; }
+
   std::unique_ptr<Quantizer> fixed_quantizer(std::size_t i, const QuantizeOptions& options) const {
-    const Program& program = source_.program();
-    const Step& step = *fixed_by(program, program.result_of_layer[i]);
-    const RealLimits limits = real_limits(definition(step.code).fixed_grid());
+    const OpCode code = form_of_state(i).fixed_by.value();
+    const RealLimits limits = real_limits(definition(code).fixed_grid());
     return std::make_unique<FixedQuantizer>(limits.lo, limits.hi, activation_spec(options));
   }
 

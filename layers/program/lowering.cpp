@@ -92,8 +92,8 @@ void require_operator_range(const QuantParams& grid, bool clamps_at_zero,
       owner, grid.qmin, grid.qmax));
 }
 
-Lowering::Lowering(std::string model_name, Numbers numbers, const LowerOptions& options)
-    : numbers_(numbers), options_(options), builder_(std::move(model_name)) {
+Lowering::Lowering(std::string model_name, const LowerOptions& options)
+    : options_(options), builder_(std::move(model_name)) {
   require_io_type(options.input);
   require_io_type(options.output);
 }
@@ -121,17 +121,16 @@ void Lowering::require_rounding(const StepScheme& scheme) {
   rounding_ = rounding;
 }
 
-Lowering::Current Lowering::current(const Step& step, const Program::Value& result,
-                                    std::span<const std::int32_t> inputs) {
+Lowering::Current Lowering::current(const Step& step, const Program::Value& result) {
   const StepScheme* scheme = step.scheme.get();
   if (scheme != nullptr) require_rounding(*scheme);
   const std::string& owner = scheme != nullptr ? scheme->owner : step.layer->name();
-  return {step, result, owner_text(owner), computes_on_integers(step, inputs)};
+  return {step, result, owner_text(owner), scheme != nullptr && scheme->on_integers};
 }
 
 std::int32_t Lowering::append(const Step& step, const Program::Value& result,
                               std::span<const std::int32_t> inputs) {
-  const Current now = current(step, result, inputs);
+  const Current now = current(step, result);
   switch (step.kind) {
     case Step::Kind::op:
       return with_quantized_result(now, operation(now, inputs));
@@ -145,24 +144,6 @@ std::int32_t Lowering::append(const Step& step, const Program::Value& result,
       return parameter(now);
   }
   throw InvalidArgument(fmt::format("{}: a step of no known kind", now.owner));
-}
-
-/// Whether the operator of a step reads integers, as training computes it.
-bool Lowering::computes_on_integers(const Step& step, std::span<const std::int32_t> inputs) const {
-  const StepScheme* scheme = step.scheme.get();
-  if (scheme == nullptr || numbers_ == Numbers::reals) return false;
-  if (step.kind == Step::Kind::linear) {
-    return scheme->kernel != nullptr && scheme->result != nullptr;
-  }
-  if (step.kind != Step::Kind::op) return false;
-  const Rounding rounding = scheme->options->rounding;
-  const ResultRule rule = rule_of(step, rounding);
-  if (scheme->result == nullptr && rule == ResultRule::as_inputs) return true;
-  const auto real = [&](std::int32_t input) { return is_real(input); };
-  if (std::ranges::any_of(inputs, real)) return false;
-  if (scheme->result != nullptr) return rule == ResultRule::measured;
-  // A function that has a scale of its own for int8 has none for int16.
-  return passes_on(step) || (rule == ResultRule::fixed && !is_wide(inputs[0]));
 }
 
 /// Quantizes the result of a step that computes in floats and has a quantizer for it.
@@ -290,7 +271,7 @@ std::vector<std::int32_t> Lowering::split(const Program& program, std::span<cons
                                           std::size_t axis, std::int32_t input) {
   std::vector<std::int32_t> results;
   for (const Step& part : parts) {
-    const Current now = current(part, program.values[part.result], {&input, 1});
+    const Current now = current(part, program.values[part.result]);
     if (!now.on_integers) input = reals_of(input);
     results.push_back(result(now, {&input, 1}, ""));
   }

@@ -31,9 +31,7 @@ void require_operator_range(const QuantParams& params, bool clamps_at_zero,
 /// tanh do of int16; a DEQUANTIZE makes these of the integers that they read.
 class Lowering {
  public:
-  enum class Numbers { reals, integers };
-
-  Lowering(std::string model_name, Numbers numbers, const LowerOptions& options = {});
+  explicit Lowering(std::string model_name, const LowerOptions& options = {});
 
   /// A model input of float32, [batch, example_shape...]; a QUANTIZE behind it may change its type.
   std::int32_t input(std::string_view name, const Shape& example_shape);
@@ -77,15 +75,13 @@ class Lowering {
     bool on_integers;
   };
 
-  Current current(const Step& step, const Program::Value& result,
-                  std::span<const std::int32_t> inputs);
+  Current current(const Step& step, const Program::Value& result);
   std::int32_t operation(const Current& now, std::span<const std::int32_t> inputs);
   std::int32_t linear(const Current& now, std::int32_t input);
   std::int32_t function(const Current& now, std::int32_t input);
   std::int32_t quantize(const Current& now, std::int32_t input);
   std::int32_t with_quantized_result(const Current& now, std::int32_t result);
   void require_rounding(const StepScheme& scheme);
-  bool computes_on_integers(const Step& step, std::span<const std::int32_t> inputs) const;
   bool is_wide(std::int32_t tensor) const { return this->tensor(tensor).dtype == DType::int16; }
   std::int32_t reals_of(std::int32_t tensor);
   std::int32_t result(const Current& now, std::span<const std::int32_t> inputs,
@@ -104,7 +100,6 @@ class Lowering {
                             QuantParams params, bool wide);
   std::int32_t finish_output(std::int32_t last);
 
-  Numbers numbers_;
   LowerOptions options_;
   ModelBuilder builder_;
   /// By layer and name of a constant: what the layer's steps have made of it.

@@ -151,8 +151,7 @@ std::int32_t Lowering::parameter(const Current& now) {
   if (!is_new) return at->second;
   const StepScheme* scheme = now.step.scheme.get();
   const Tensor values = now.step.parameter.detach();
-  const bool is_quantized =
-      scheme != nullptr && scheme->result != nullptr && numbers_ == Numbers::integers;
+  const bool is_quantized = scheme != nullptr && scheme->result != nullptr;
   at->second =
       is_quantized
           ? quantized_constant(now.result.name(), scheme->result->quantize_dequantize(values))

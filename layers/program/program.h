@@ -46,8 +46,9 @@ struct StepScheme {
   Quantizer* joined = nullptr;
   /// Whether operators as TANH give all inputs of a CONCATENATION one and the same scale.
   bool joins_fixed = false;
-  /// Whether a QUANTIZE reads integers: not where a layer in float stands in front of it.
-  bool requantizes = false;
+  /// Whether the operator reads integers once the model is exported, and in training as soon as
+  /// its inputs have a scale: see decide_forms().
+  bool on_integers = false;
   /// For a quantizer that several steps of the program share; null for one that is the step's own.
   std::shared_ptr<SharedRange> shared{};
   std::size_t shared_position = 0;
@@ -108,6 +109,19 @@ struct Step {
   }
 };
 
+/// What a value holds in the exported model: see decide_forms().
+struct ValueForm {
+  /// Whether it holds int8 or int16, not real values.
+  bool is_integer = false;
+  bool is_int16 = false;
+  /// The quantizer that gives it scale and zero point, its own or that of what it was moved or
+  /// pooled from; null where there is none.
+  Quantizer* quantizer = nullptr;
+  /// The operator that gives it scale and zero point, as SOFTMAX does, which has one scale for all
+  /// int8 results.
+  std::optional<OpCode> fixed_by{};
+};
+
 /// What a model computes: the steps that its layers emitted, in the order in which they run.
 struct Program {
   struct Value {
@@ -120,6 +134,7 @@ struct Program {
     /// How many steps read the value, once for each of their inputs, and whether it is an output.
     std::size_t readers = 0;
     bool is_output = false;
+    ValueForm form{};
 
     /// The name of the tensor that the value becomes in files.
     std::string name() const { return layer == nullptr ? suffix : layer->name() + suffix; }

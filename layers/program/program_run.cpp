@@ -4,6 +4,7 @@
 #include <octet/layers/graph.h>
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program_run.h>
+#include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/step_rules.h>
@@ -18,12 +19,6 @@ bool is_quantized(const Step& step, const Tensor& result) {
   if (step.scheme == nullptr) return false;
   return step.scheme->options->simulation == Simulation::fake_quant ||
          result.quantization() != nullptr;
-}
-
-void prepare(Program& program) {
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (program.steps[i].scheme != nullptr) prepare_quantized(program, i);
-  }
 }
 
 /// A step by itself: in floats, or as its scheme says.
@@ -58,7 +53,7 @@ Program program_of(const Model& model) {
     program.outputs.push_back(program.result_of_layer[output]);
   }
   count_readers(program);
-  prepare(program);
+  prepare_quantized(program);
   return program;
 }
 
@@ -142,7 +137,11 @@ std::vector<Tensor> run(const Program& program, const Model& model, std::span<co
 }
 
 Tensor run_alone(Program program, std::span<const Tensor> inputs, const ForwardContext& context) {
-  prepare(program);
+  std::vector<ValueForm> forms;
+  for (const Tensor& x : inputs) {
+    forms.push_back({.is_integer = x.quantization() != nullptr, .is_int16 = is_int16(x)});
+  }
+  prepare_quantized(program, forms);
   std::vector<Tensor> values(program.values.size());
   std::ranges::copy(inputs, values.begin());
   for (const Step& step : program.steps) {

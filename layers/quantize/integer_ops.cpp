@@ -27,7 +27,7 @@ namespace {
 /// quantization parameters of `in`, its outputs are the results of all of its operators.
 IntegerModel single_step_model(const Step& step, const StepInputs& in) {
   const std::string& owner = step.scheme->owner;
-  Lowering lowering(owner, Lowering::Numbers::integers);
+  Lowering lowering(owner);
   std::vector<std::int32_t> tensors;
   for (std::size_t i = 0; i < in.x.size(); ++i) {
     const QuantParams& params = require_grid(in.x[i], owner);

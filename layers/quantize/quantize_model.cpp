@@ -146,36 +146,38 @@ class Quantization {
       : source_(source), plans_(std::move(plans)), options_(options), result_(source.name()) {}
 
   Model run() {
-    values_.resize(source_.layers().size());
-    fused_.resize(values_.size());
-    on_grid_.resize(values_.size());
-    added_.resize(values_.size());
-    has_fixed_scale_.resize(values_.size());
-    put_on_grid_.resize(values_.size());
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (!fused_[i]) values_[i] = quantized(i);
+    results_.resize(source_.layers().size());
+    fused_.resize(results_.size());
+    added_.resize(results_.size());
+    integers_.resize(results_.size());
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      if (!fused_[i]) results_[i] = quantized(i);
     }
-    for (const std::size_t output : source_.output_layers()) result_.output(values_[output]);
+    for (const std::size_t output : source_.output_layers()) result_.output(results_[output].value);
     // Finds what cannot be joined before it is trained.
     static_cast<void>(result_.program());
     return std::move(result_);
   }
 
  private:
-  Value quantized(std::size_t i) {
+  /// The result of a layer of the quantized model.
+  struct Result {
+    Value value{};
+    ValueForm form{};
+  };
+
+  Result quantized(std::size_t i) {
     std::unique_ptr<Layer> copy = clone_of(*source_.layers()[i], source_.layers()[i]->name());
     if (const std::size_t used = source_.used_layer(i); used != i) {
-      on_grid_[i] = on_grid_[used];
-      has_fixed_scale_[i] = has_fixed_scale_[used];
-      return result_.add_built(std::make_unique<ReusedLayer>(added_[used], copy->name()),
-                               inputs_of(i));
+      const Result again =
+          added(std::make_unique<ReusedLayer>(added_[used], copy->name()), inputs_of(i));
+      return {again.value, results_[used].form};
     }
     if (plans_[i].config == nullptr) {
-      on_grid_[i] = copy->example_shape() != nullptr;
       added_[i] = copy->name();
-      const Value value = result_.add_built(std::move(copy), inputs_of(i));
-      return on_grid_[i] ? result_.add_built(std::make_unique<QuantizeLayer>(options_), {value})
-                         : value;
+      const bool is_input = copy->example_shape() != nullptr;
+      const Result result = added(std::move(copy), inputs_of(i));
+      return is_input ? added(std::make_unique<QuantizeLayer>(options_), {result}) : result;
     }
     const std::size_t clamp = fusible_clamp(i);
     if (clamp != i) copy = copy->with_activation(source_.layers()[clamp]->activation());
@@ -186,67 +188,55 @@ class Quantization {
     auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
-    on_grid_[i] = gives_codes(*wrapper);
     added_[i] = wrapper->name();
-    const QuantizeWrapper& added = *wrapper;
-    Value value = result_.add_built(std::move(wrapper), inputs_of(i));
-    has_fixed_scale_[i] = gives_fixed_scale(added, i);
+    const Result result = added(std::move(wrapper), inputs_of(i));
     if (clamp != i) {
       fused_[clamp] = true;
-      on_grid_[clamp] = on_grid_[i];
-      values_[clamp] = value;
+      results_[clamp] = result;
     }
-    return value;
+    return result;
   }
 
-  /// What layer `i` reads: quantized where it is. The inputs of a concatenation share a scale, so
-  /// that one whose operator has given it another is quantized anew.
-  std::vector<Value> inputs_of(std::size_t i) {
-    const bool wants_codes = plans_[i].config != nullptr && !plans_[i].result_only;
+  /// Adds a layer that reads `inputs` to the quantized model.
+  Result added(std::unique_ptr<Layer> layer, const std::vector<Result>& inputs) {
+    std::vector<Value> values;
+    std::vector<ValueForm> forms;
+    for (const Result& input : inputs) {
+      values.push_back(input.value);
+      forms.push_back(input.form);
+    }
+    const Layer& placed = *layer;
+    const Value value = result_.add_built(std::move(layer), values);
+    if (placed.example_shape() != nullptr) return {value, {}};
+    Program program = program_of(placed);
+    decide_forms(program, forms);
+    return {value, program.values[program.outputs.front()].form};
+  }
+
+  /// What layer `i` reads: integers where it computes on them. The inputs of a concatenation share
+  /// a scale, so that one whose operator has given it another is quantized anew.
+  std::vector<Result> inputs_of(std::size_t i) {
+    const QuantizeConfig* const config = plans_[i].result_only ? nullptr : plans_[i].config.get();
     const bool joins =
-        wants_codes && result_rule(*source_.layers()[i], rounding_of(i)) == ResultRule::as_inputs;
-    std::vector<Value> inputs;
+        config != nullptr &&
+        result_rule(*source_.layers()[i], config->options().rounding) == ResultRule::as_inputs;
+    std::vector<Result> inputs;
     for (const std::size_t input : source_.inputs_of(i)) {
-      const bool anew = wants_codes && (!on_grid_[input] || (joins && has_fixed_scale_[input]));
-      inputs.push_back(anew ? on_grid(input) : values_[input]);
+      const ValueForm& form = results_[input].form;
+      const bool anew = config != nullptr && (!form.is_integer || (joins && form.fixed_by));
+      inputs.push_back(anew ? integers_of(input) : results_[input]);
     }
     return inputs;
   }
 
-  Rounding rounding_of(std::size_t i) const { return plans_[i].config->options().rounding; }
-
-  /// Whether the operator of layer `i`, or of one that it takes its scale from, is a softmax,
-  /// sigmoid or tanh, whose results have a scale of their own.
-  bool gives_fixed_scale(const QuantizeWrapper& wrapper, std::size_t i) const {
-    if (wrapper.weights()) return quantizes_before(wrapper.activation());
-    if (wrapper.activation_quantizer() != nullptr) return false;
-    const ResultRule rule = result_rule(wrapper.wrapped(), rounding_of(i));
-    const bool passes_on = rule == ResultRule::as_input || rule == ResultRule::clamps;
-    if (rule == ResultRule::as_inputs) {
-      const Program program = program_of(wrapper);
-      return fixed_by(program, program.outputs.front()) != nullptr;
+  /// The result of layer `i` behind a QuantizeLayer, one for all that read it.
+  const Result& integers_of(std::size_t i) {
+    if (!integers_[i]) {
+      integers_[i] =
+          added(std::make_unique<QuantizeLayer>(default_activation_quantizer(options_), options_),
+                {results_[i]});
     }
-    return rule == ResultRule::fixed ||
-           (passes_on && has_fixed_scale_[source_.inputs_of(i).front()]);
-  }
-
-  /// The result of a layer in float behind a QuantizeLayer, one for all that read it.
-  Value on_grid(std::size_t i) {
-    if (!put_on_grid_[i]) {
-      put_on_grid_[i] = result_.add_built(
-          std::make_unique<QuantizeLayer>(default_activation_quantizer(options_), options_),
-          {values_[i]});
-    }
-    return *put_on_grid_[i];
-  }
-
-  /// Whether the result of a wrapper that reads codes lies on a grid.
-  bool gives_codes(const QuantizeWrapper& wrapper) const {
-    const bool in_int16 = wrapper.config().options().rounding == Rounding::q15;
-    if (in_int16 && quantizes_before(wrapper.activation())) return false;
-    if (wrapper.activation_quantizer() != nullptr) return true;
-    const ResultRule rule = result_rule(wrapper.wrapped(), wrapper.config().options().rounding);
-    return !wrapper.weights() && rule != ResultRule::measured && rule != ResultRule::unknown;
+    return *integers_[i];
   }
 
   /// The clamp behind layer `i` that can become its activation; `i` where there is none.
@@ -271,16 +261,14 @@ class Quantization {
   std::vector<Plan> plans_;
   QuantizeOptions options_;
   Model result_;
-  /// By layer of the source: what became of it, and whether that is part of the layer it reads.
-  std::vector<Value> values_;
+  // By layer of the source.
+  std::vector<Result> results_;
+  /// Whether it became part of the layer that it reads.
   std::vector<bool> fused_;
-  /// By layer of the source: the name of the layer of the result that it became.
+  /// The name of the layer of the result that it became.
   std::vector<std::string> added_;
-  /// By layer of the source: whether its result lies on a grid, and its result put on one.
-  std::vector<bool> on_grid_;
-  /// By layer of the source: whether its operator gives its result a scale.
-  std::vector<bool> has_fixed_scale_;
-  std::vector<std::optional<Value>> put_on_grid_;
+  /// Its result behind a QuantizeLayer.
+  std::vector<std::optional<Result>> integers_;
 };
 
 }  // namespace
@@ -372,7 +360,7 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
 
 bool has_fixed_scale(const Model& model, std::size_t i) {
   const Program& program = model.program();
-  return fixed_by(program, program.result_of_layer[i]) != nullptr;
+  return program.values[program.result_of_layer[i]].form.fixed_by.has_value();
 }
 
 }  // namespace octet

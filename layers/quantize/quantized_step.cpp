@@ -25,12 +25,24 @@ namespace {
 
 using detail::TensorAccess;
 
-bool all_on_grids(std::span<const Tensor> inputs) {
-  return std::ranges::all_of(inputs, [](const Tensor& x) { return x.quantization() != nullptr; });
-}
-
 bool in_integers(const StepScheme& scheme) {
   return scheme.options->simulation == Simulation::integer;
+}
+
+/// Whether training computes a step on integers, as the exported model does, for all that its
+/// quantizers say now.
+bool trains_on_integers(const StepScheme& scheme) {
+  const auto is_ready = [](const Quantizer* quantizer) {
+    return quantizer == nullptr || quantizer->enabled();
+  };
+  return scheme.on_integers && in_integers(scheme) && is_ready(scheme.kernel) &&
+         is_ready(scheme.result);
+}
+
+/// Whether it does so with these inputs, which are real before there is a scale for them.
+bool trains_on_integers(const Step& step, std::span<const Tensor> x) {
+  return trains_on_integers(*step.scheme) &&
+         std::ranges::all_of(x, [](const Tensor& v) { return v.quantization() != nullptr; });
 }
 
 /// Real values quantized as a QUANTIZE of the rounding mode does it, or fake-quantized.
@@ -68,12 +80,6 @@ Tensor finished(const StepScheme& scheme, const Tensor& real, const StepInputs& 
   return simulated(scheme, *scheme.result, real);
 }
 
-/// Integers need a scale at both ends; a config that leaves one alone computes in float.
-bool multiplies_integers(const StepScheme& scheme) {
-  return in_integers(scheme) && scheme.kernel != nullptr && scheme.kernel->enabled() &&
-         scheme.result != nullptr && scheme.result->enabled();
-}
-
 /// The step before its clamp, with fake-quantized weights.
 Tensor fake_quant_linear(const Step& step, LayerWeights weights, const Tensor& x) {
   const Quantizer* kernel = step.scheme->kernel;
@@ -99,7 +105,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   weights.bias = {};
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
-  const bool in_int32 = multiplies_integers(scheme) && !is_int16(x);
+  const bool in_int32 = trains_on_integers(scheme) && !is_int16(x);
   const Tensor z = in_int32
                        ? IntegerLinear(weights, FusedActivation::none, x, scheme.kernel->params(),
                                        scheme.options->rounding, scheme.owner,
@@ -141,7 +147,7 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
   const LayerWeights weights = weights_of(step);
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
-  if (!multiplies_integers(scheme)) {
+  if (!trains_on_integers(scheme)) {
     const Tensor linear = fake_quant_linear(step, weights, in.x[0]);
     return finished(scheme, apply_activation(step.clamp, linear), in);
   }
@@ -153,17 +159,14 @@ Tensor quantized(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Tensor& x = in.x[0];
   watch_result(scheme, x, in.context);
-  const bool on_integers = in_integers(scheme) && scheme.requantizes && scheme.result->enabled() &&
-                           x.quantization() != nullptr;
-  if (!on_integers) return simulated(scheme, *scheme.result, x);
+  if (!trains_on_integers(step, in.x)) return simulated(scheme, *scheme.result, x);
   return integer_operator(step, in, x, /*clips=*/true, scheme.result->learned_range());
 }
 
 /// An operator, or a function of a layer's own, whose result has a quantizer.
 Tensor measured(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
-  const bool by_operator = in_integers(scheme) && all_on_grids(in.x) && scheme.result->enabled() &&
-                           measures_result(step, scheme.options->rounding);
+  const bool by_operator = trains_on_integers(step, in.x);
   Tensor real;
   if (!by_operator || in.context.observes() || wants_gradient(step, in.x)) {
     real = in_floats(step, in);
@@ -177,9 +180,7 @@ Tensor measured(const Step& step, const StepInputs& in) {
 Tensor as_input(const Step& step, const StepInputs& in) {
   Tensor real = in_floats(step, in);
   // What leaves all integers as they are, as a RESHAPE, says so itself.
-  const bool done =
-      !in_integers(*step.scheme) || !all_on_grids(in.x) || real.quantization() != nullptr;
-  if (done) return real;
+  if (!trains_on_integers(step, in.x) || real.quantization() != nullptr) return real;
   const bool clips = step.code == OpCode::relu6;
   return integer_operator(step, in, real, clips, {});
 }
@@ -217,17 +218,15 @@ Tensor joined(const Step& step, const StepInputs& in) {
   }
   const StepInputs of_aligned{aligned, in.widened, in.result, in.context, in.before};
   Tensor real = in_floats(step, of_aligned);
-  if (!in_integers(scheme) || !all_on_grids(aligned)) return real;
+  if (!trains_on_integers(step, aligned)) return real;
   return integer_operator(step, of_aligned, real, /*clips=*/false, {});
 }
 
-/// A function whose result has a scale of its own, as softmax: by its operator for int8, else in
-/// float.
+/// A function whose result has a scale of its own, as softmax.
 Tensor fixed(const Step& step, const StepInputs& in) {
   const Tensor& x = in.x[0];
   if (in.context.logits && step.code == OpCode::softmax) return x;
-  const bool on_int8 = in_integers(*step.scheme) && x.quantization() != nullptr && !is_int16(x);
-  if (!on_int8) return in_floats(step, in);
+  if (!trains_on_integers(step, in.x)) return in_floats(step, in);
   const Tensor real = wants_gradient(step, in.x) ? in_floats(step, in) : Tensor();
   return integer_operator(step, in, real, /*clips=*/false, {});
 }
@@ -269,27 +268,26 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
 namespace {
 
 /// Ties the quantizers of what a CONCATENATION joins.
-void tie_joined(Program& program, std::size_t index) {
-  const Step& step = program.steps[index];
+void tie_joined(const Program& program, const Step& step) {
   if (step.kind != Step::Kind::op || step.code != OpCode::concatenation ||
       step.scheme->result != nullptr) {
     return;
   }
-  if (fixed_by(program, step.result) != nullptr) {
-    step.scheme->joins_fixed = true;
-    return;
-  }
+  step.scheme->joins_fixed = program.values[step.result].form.fixed_by.has_value();
+  if (step.scheme->joins_fixed) return;
   std::vector<Quantizer*> producers;
   for (const std::size_t input : step.inputs) {
-    if (const Step* fixed = fixed_by(program, input); fixed != nullptr) {
+    const Program::Value& value = program.values[input];
+    if (value.form.fixed_by) {
       throw InvalidArgument(
-          fmt::format("{}: expected inputs that can share one scale, found \"{}\" with a fixed "
-                      "scale (softmax, sigmoid or tanh); put a QuantizeLayer between",
-                      step.scheme->owner, fixed->scheme->owner));
+          fmt::format("{}: expected inputs that can share one scale, found \"{}\" with the fixed "
+                      "scale of {}; put a QuantizeLayer between",
+                      step.scheme->owner, value.name(), to_string(*value.form.fixed_by)));
     }
-    Quantizer* const producer = quantizer_of(program, input);
     // Steps of a scan, and uses of one layer, share theirs already.
-    if (std::ranges::count(producers, producer) == 0) producers.push_back(producer);
+    if (std::ranges::count(producers, value.form.quantizer) == 0) {
+      producers.push_back(value.form.quantizer);
+    }
   }
   step.scheme->joined = producers.front();
   // Where one is left in float there is nothing to tie.
@@ -299,14 +297,13 @@ void tie_joined(Program& program, std::size_t index) {
 
 }  // namespace
 
-void prepare_quantized(Program& program, std::size_t step) {
-  share_range(program, step);
-  tie_joined(program, step);
-  const Step& prepared = program.steps[step];
-  if (prepared.kind != Step::Kind::quantize) return;
-  const std::size_t input = prepared.inputs[0];
-  prepared.scheme->requantizes =
-      quantizer_of(program, input) != nullptr || fixed_by(program, input) != nullptr;
+void prepare_quantized(Program& program, std::span<const ValueForm> inputs) {
+  decide_forms(program, inputs);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    if (program.steps[i].scheme == nullptr) continue;
+    share_range(program, i);
+    tie_joined(program, program.steps[i]);
+  }
 }
 
 }  // namespace octet

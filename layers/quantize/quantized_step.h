@@ -2,7 +2,7 @@
 
 #include <octet/layers/program/program.h>
 
-#include <cstddef>
+#include <span>
 
 namespace octet {
 
@@ -10,11 +10,11 @@ namespace octet {
 /// quantization. Observes ranges and passes gradients as the context asks.
 Tensor run_quantized(const Step& step, const StepInputs& in);
 
-/// Prepares a step of a program once all layers have emitted. Makes the quantizer of its result one
-/// with those of earlier steps that share it. Ties the quantizers of what a CONCATENATION joins, so
-/// that all inputs have one scale and zero point, and makes the first StepScheme::joined of the
-/// step. Throws InvalidArgument for an input whose operator gives it the scale, and as
+/// Prepares a program for training, once all layers have emitted: decide_forms(); steps that share
+/// a quantizer observe one range; the quantizers of what a CONCATENATION joins are tied, so that
+/// all inputs have one scale and zero point, and the first is StepScheme::joined of the step.
+/// Throws InvalidArgument for an input of a CONCATENATION whose operator gives it the scale, and as
 /// Quantizer::tie().
-void prepare_quantized(Program& program, std::size_t step);
+void prepare_quantized(Program& program, std::span<const ValueForm> inputs = {});
 
 }  // namespace octet

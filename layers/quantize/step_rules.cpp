@@ -92,28 +92,60 @@ QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
   throw InvalidArgument(fmt::format("{}: an OutputGrid outside the enumeration", owner));
 }
 
-Quantizer* quantizer_of(const Program& program, std::size_t value) {
-  const Step* step = program.producer(value);
-  if (step == nullptr) return nullptr;
-  if (passes_on(*step)) return quantizer_of(program, step->inputs[0]);
-  return step->scheme == nullptr ? nullptr : step->scheme->result;
+namespace {
+
+/// Whether an exported model computes a step that reads values of the forms `read` on integers.
+bool is_on_integers(const Step& step, std::span<const ValueForm> read) {
+  const StepScheme& scheme = *step.scheme;
+  const ResultRule rule = rule_of(step, scheme.options->rounding);
+  switch (step.kind) {
+    case Step::Kind::linear:  // Integers need a scale at both ends.
+      return scheme.kernel != nullptr && scheme.result != nullptr;
+    case Step::Kind::quantize:
+      return read[0].is_integer;
+    case Step::Kind::function:
+    case Step::Kind::parameter:
+      return false;
+    case Step::Kind::op:
+      break;
+  }
+  // Its inputs are quantized for it where they have other scales.
+  if (scheme.result == nullptr && rule == ResultRule::as_inputs) return true;
+  if (!std::ranges::all_of(read, &ValueForm::is_integer)) return false;
+  if (scheme.result != nullptr) return rule == ResultRule::measured;
+  // An operator that has a scale of its own for int8 has none for int16.
+  return passes_on(step) || (rule == ResultRule::fixed && !read[0].is_int16);
 }
 
-const Step* fixed_by(const Program& program, std::size_t value) {
-  const Step* step = program.producer(value);
-  if (step == nullptr) return nullptr;
-  if (passes_on(*step)) {
-    const Step* const first = fixed_by(program, step->inputs[0]);
-    const auto differs = [&](std::size_t input) {
-      const Step* const other = fixed_by(program, input);
-      return first == nullptr || other == nullptr || other->code != first->code;
-    };
-    const bool joins = step->code == OpCode::concatenation;
-    return joins && std::ranges::any_of(step->inputs, differs) ? nullptr : first;
+ValueForm form_of_result(const Step& step, std::span<const ValueForm> read) {
+  const StepScheme* const scheme = step.scheme.get();
+  if (passes_on(step)) {
+    ValueForm form = read[0];
+    const auto differs = [&](const ValueForm& other) { return other.fixed_by != form.fixed_by; };
+    if (std::ranges::any_of(read, differs)) form.fixed_by.reset();
+    return form;
   }
-  const bool is_fixed = step->scheme != nullptr && step->scheme->result == nullptr &&
-                        rule_of(*step, step->scheme->options->rounding) == ResultRule::fixed;
-  return is_fixed ? step : nullptr;
+  if (scheme == nullptr) return {};
+  if (scheme->result != nullptr) {
+    return {.is_integer = true,
+            .is_int16 = scheme->result->spec().num_bits > 8,
+            .quantizer = scheme->result};
+  }
+  ValueForm form{.is_integer = scheme->on_integers};
+  if (rule_of(step, scheme->options->rounding) == ResultRule::fixed) form.fixed_by = step.code;
+  return form;
+}
+
+}  // namespace
+
+void decide_forms(Program& program, std::span<const ValueForm> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) program.values[i].form = inputs[i];
+  for (const Step& step : program.steps) {
+    std::vector<ValueForm> read;
+    for (const std::size_t input : step.inputs) read.push_back(program.values[input].form);
+    if (step.scheme != nullptr) step.scheme->on_integers = is_on_integers(step, read);
+    program.values[step.result].form = form_of_result(step, read);
+  }
 }
 
 }  // namespace octet

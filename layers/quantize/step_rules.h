@@ -14,13 +14,10 @@
 
 namespace octet {
 
-/// The quantizer that gives a value its scale and zero point, its own or that of what it was moved
-/// or pooled from; null for one that has none.
-Quantizer* quantizer_of(const Program& program, std::size_t value);
-
-/// The step whose operator gives a value its scale and zero point, as softmax does; null where they
-/// are measured or there are none.
-const Step* fixed_by(const Program& program, std::size_t value);
+/// Decides which steps compute on integers, StepScheme::on_integers, and what each value holds,
+/// Program::Value::form: once, for training and for lower(). The first values of the program, which
+/// come from outside, have the forms `inputs`; others from outside are real.
+void decide_forms(Program& program, std::span<const ValueForm> inputs = {});
 
 /// Where the scale and the zero point of a step's result come from, unless its StepScheme has a
 /// quantizer for it.

@@ -44,8 +44,10 @@ inline Tensor integer_activation(const Tensor& x, Activation activation,
   Step step = program.steps.front();
   const QuantizeOptions options{.rounding = rounding};
   Quantizer quantizer = quantizer_of(output.value_or(QuantParams{}));
-  step.scheme = std::make_shared<StepScheme>(
-      StepScheme{.owner = owner, .options = &options, .result = output ? &quantizer : nullptr});
+  step.scheme = std::make_shared<StepScheme>(StepScheme{.owner = owner,
+                                                        .options = &options,
+                                                        .result = output ? &quantizer : nullptr,
+                                                        .on_integers = true});
   const float widened = 1.0F;
   const ForwardContext context;
   return integer_operator(step, {{&x, 1}, {&widened, 1}, layer.output_shape(), context},
@@ -59,7 +61,7 @@ inline Tensor integer_step(const Layer& layer, std::span<const Tensor> inputs,
   const QuantizeOptions options;
   Quantizer quantizer = quantizer_of(output);
   step.scheme = std::make_shared<StepScheme>(
-      StepScheme{.owner = owner, .options = &options, .result = &quantizer});
+      StepScheme{.owner = owner, .options = &options, .result = &quantizer, .on_integers = true});
   const std::vector<float> widened(inputs.size(), 1.0F);
   return integer_operator(step, {inputs, widened, layer.output_shape(), {}}, {}, true, {});
 }
