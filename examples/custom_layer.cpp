@@ -27,11 +27,6 @@ class Relu1 : public Layer {
     return {graph.op(OpCode::relu_n1_to_1, {inputs[0]})};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Relu1>(*this); }
-
- protected:
-  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
-    return input_shape;
-  }
 };
 
 /// A recurrent layer over the rows of [steps, features]: h' = tanh(x_t W + h U), from h = 0; the
@@ -63,12 +58,11 @@ class Recurrent : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Recurrent>(*this); }
 
  protected:
-  Shape do_build(const Shape& input, const Random& random) override {
-    kernel_ = Tensor::normal({input[1], units_}, random.fork(0), 0.0F, 0.2F);
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override {
+    kernel_ = Tensor::normal({input_shapes[0][1], units_}, random.fork(0), 0.0F, 0.2F);
     recurrent_kernel_ = Tensor::normal({units_, units_}, random.fork(1), 0.0F, 0.2F);
     kernel_.set_requires_grad(true);
     recurrent_kernel_.set_requires_grad(true);
-    return {units_};
   }
 
  private:

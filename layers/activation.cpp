@@ -26,10 +26,6 @@ std::unique_ptr<Layer> ActivationLayer::clone() const {
   return std::make_unique<ActivationLayer>(*this);
 }
 
-Shape ActivationLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
-  return input_shape;
-}
-
 std::unique_ptr<Layer> ActivationLayer::make(const Description& d) {
   return std::make_unique<ActivationLayer>(parse_activation(d.text("activation")));
 }

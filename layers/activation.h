@@ -22,7 +22,6 @@ class ActivationLayer : public Layer {
  protected:
   ActivationLayer(Activation activation, std::string_view type, std::string name)
       : Layer(std::move(name)), activation_(activation), type_(type) {}
-  Shape do_build(const Shape& input_shape, const Random& random) override;
 
  private:
   Activation activation_;

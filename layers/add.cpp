@@ -6,8 +6,7 @@ namespace octet {
 Add::Add(Activation activation, std::string name) : Merge(kType, activation, std::move(name)) {}
 
 std::vector<GraphValue> Add::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  return {graph.op(OpCode::add, {inputs.begin(), inputs.end()},
-                   BinaryAttributes{.activation = fused_activation(activation())})};
+  return {merged(graph, OpCode::add, inputs)};
 }
 
 std::unique_ptr<Layer> Add::clone() const { return std::make_unique<Add>(*this); }

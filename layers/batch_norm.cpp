@@ -65,7 +65,7 @@ std::vector<GraphValue> BatchNorm::emit(Graph& graph, std::span<const GraphValue
       "for it";
   const auto normalize = [this](std::span<const Tensor> x, const ForwardContext& context,
                                 FusedActivation clamp) { return normalized(x[0], context, clamp); };
-  return {graph.function(inputs,
+  return {graph.function(inputs, graph.shape(inputs[0]),
                          {.run = normalize, .takes_clamp = true, .not_exported = kNotExported})};
 }
 
@@ -109,7 +109,8 @@ std::unique_ptr<BatchNorm> BatchNorm::copy() const {
   return copy;
 }
 
-Shape BatchNorm::do_build(const Shape& input_shape, const Random& /*random*/) {
+void BatchNorm::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
+  const Shape& input_shape = input_shapes[0];
   if (input_shape.rank() == 0 || input_shape.dim(-1) == 0) {
     throw InvalidArgument(fmt::format(
         "BatchNorm \"{}\": expected examples whose last axis holds one channel or more, "
@@ -121,7 +122,6 @@ Shape BatchNorm::do_build(const Shape& input_shape, const Random& /*random*/) {
   beta_ = Tensor::zeros(channels).set_requires_grad(true);
   moving_mean_ = Tensor::zeros(channels);
   moving_variance_ = Tensor::ones(channels);
-  return input_shape;
 }
 
 std::unique_ptr<BatchNorm> BatchNorm::make(const Description& d) {

@@ -66,7 +66,7 @@ class BatchNorm final : public Layer {
   std::unique_ptr<BatchNorm> copy() const;
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   /// forward() and a clamp behind it.

@@ -10,10 +10,9 @@ std::optional<LayerWeights> ChannelIdentity::weights() const {
   weights.unit_axis = 3;
   weights.convolution = Conv2DOptions{};
   weights.depthwise = true;
-  if (!built()) return weights;
-  const Index channels = output_shape().dim(-1);
-  weights.kernel = Tensor::ones({1, 1, 1, channels});
-  weights.convolution->groups = channels;
+  if (channels_ == 0) return weights;
+  weights.kernel = Tensor::ones({1, 1, 1, channels_});
+  weights.convolution->groups = channels_;
   return weights;
 }
 
@@ -27,7 +26,8 @@ std::vector<std::pair<std::string, Shape>> ChannelIdentity::large_tensors(
   return {{"gamma", Shape{input.dim(-1)}}};
 }
 
-Shape ChannelIdentity::do_build(const Shape& input_shape, const Random& /*random*/) {
+void ChannelIdentity::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
+  const Shape& input_shape = input_shapes[0];
   const Index rank = input_shape.rank();
   if (rank < 1 || rank > 3 || input_shape.dim(-1) < 1) {
     throw InvalidArgument(fmt::format(
@@ -35,7 +35,7 @@ Shape ChannelIdentity::do_build(const Shape& input_shape, const Random& /*random
         "channels], found shape {}",
         name(), input_shape.to_string()));
   }
-  return input_shape;
+  channels_ = input_shape.dim(-1);
 }
 
 std::unique_ptr<ChannelIdentity> ChannelIdentity::make(const Description& d) {

@@ -28,7 +28,11 @@ class ChannelIdentity : public KernelLayer {
   }
   /// Throws InvalidArgument that names the layer for examples of other than one to three axes, and
   /// without channels.
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
+
+ private:
+  /// 0 before it is built.
+  Index channels_ = 0;
 };
 
 }  // namespace octet

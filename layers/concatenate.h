@@ -22,9 +22,6 @@ class Concatenate : public Layer {
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
- protected:
-  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
-
  private:
   Index axis_;
 };

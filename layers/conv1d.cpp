@@ -64,7 +64,8 @@ std::optional<Shape> Conv1D::kernel_shape(const Shape& input_shape) const {
   return Shape{kernel_size_, channels / options_.groups, filters_};
 }
 
-Shape Conv1D::do_build(const Shape& input_shape, const Random& random) {
+void Conv1D::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
   detail::require_sequences(*this, input_shape);
   const Index channels = input_shape[1];
   if (channels < 1 || channels % options_.groups != 0) {
@@ -73,11 +74,8 @@ Shape Conv1D::do_build(const Shape& input_shape, const Random& random) {
                     options_.groups, channels));
   }
   const Shape shape = checked_kernel_shape(input_shape);
-  make_tensors(options_.kernel_initializer, shape, kernel_size_ * shape[1],
-               kernel_size_ * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
-  return detail::sequence_result(*this, input_shape, [this](const Tensor& images) {
-    return conv2d(images, kernel().detach().reshape(image_kernel_shape()), convolution());
-  });
+  make_kernel(options_.kernel_initializer, shape, kernel_size_ * shape[1],
+              kernel_size_ * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
 }
 
 std::unique_ptr<Layer> Conv1D::make(const Description& d) {

@@ -46,7 +46,7 @@ class Conv1D : public KernelLayer {
 
  protected:
   std::unique_ptr<KernelLayer> copy() const override { return std::make_unique<Conv1D>(*this); }
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   Conv2DOptions convolution() const;

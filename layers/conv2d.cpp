@@ -57,7 +57,8 @@ std::optional<Shape> Conv2D::kernel_shape(const Shape& input_shape) const {
   return Shape{kernel_size_[0], kernel_size_[1], channels / options_.groups, filters_};
 }
 
-Shape Conv2D::do_build(const Shape& input_shape, const Random& random) {
+void Conv2D::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
   detail::require_images(*this, input_shape);
   const Index channels = input_shape[2];
   if (channels < 1 || channels % options_.groups != 0) {
@@ -67,11 +68,8 @@ Shape Conv2D::do_build(const Shape& input_shape, const Random& random) {
   }
   const Shape shape = checked_kernel_shape(input_shape);
   const Index taps = kernel_size_[0] * kernel_size_[1];
-  make_tensors(options_.kernel_initializer, shape, taps * shape[2],
-               taps * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
-  return detail::image_result(*this, input_shape, [this](const Tensor& images) {
-    return conv2d(images, kernel().detach(), convolution());
-  });
+  make_kernel(options_.kernel_initializer, shape, taps * shape[2],
+              taps * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
 }
 
 std::unique_ptr<Layer> Conv2D::make(const Description& d) {

@@ -28,16 +28,16 @@ std::optional<Shape> Dense::kernel_shape(const Shape& input_shape) const {
   return Shape{input_shape.dim(-1), units_};
 }
 
-Shape Dense::do_build(const Shape& input_shape, const Random& random) {
+void Dense::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
   if (input_shape.rank() == 0) {
     throw InvalidArgument(
         fmt::format("Dense \"{}\": expected examples [.., inputs], found scalars; put a "
                     "Reshape({{1}}) in front",
                     name()));
   }
-  make_tensors(options_.kernel_initializer, checked_kernel_shape(input_shape), input_shape.dim(-1),
-               units_, options_.use_bias ? units_ : 0, random);
-  return input_shape.with_dim(-1, units_);
+  make_kernel(options_.kernel_initializer, checked_kernel_shape(input_shape), input_shape.dim(-1),
+              units_, options_.use_bias ? units_ : 0, random);
 }
 
 std::unique_ptr<Layer> Dense::make(const Description& d) {

@@ -33,7 +33,7 @@ class Dense : public KernelLayer {
 
  protected:
   std::unique_ptr<KernelLayer> copy() const override { return std::make_unique<Dense>(*this); }
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   Index units_;

@@ -58,7 +58,8 @@ std::optional<Shape> DepthwiseConv2D::kernel_shape(const Shape& input_shape) con
   return Shape{kernel_size_[0], kernel_size_[1], channels, options_.depth_multiplier};
 }
 
-Shape DepthwiseConv2D::do_build(const Shape& input_shape, const Random& random) {
+void DepthwiseConv2D::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
   detail::require_images(*this, input_shape);
   const Index channels = input_shape[2];
   if (channels < 1) {
@@ -68,11 +69,8 @@ Shape DepthwiseConv2D::do_build(const Shape& input_shape, const Random& random) 
   const Shape shape = checked_kernel_shape(input_shape);
   const Index taps = kernel_size_[0] * kernel_size_[1];
   const Index units = channels * options_.depth_multiplier;
-  make_tensors(options_.kernel_initializer, shape, taps, taps * options_.depth_multiplier,
-               options_.use_bias ? units : 0, random);
-  return detail::image_result(*this, input_shape, [this](const Tensor& images) {
-    return depthwise_conv2d(images, kernel().detach(), convolution());
-  });
+  make_kernel(options_.kernel_initializer, shape, taps, taps * options_.depth_multiplier,
+              options_.use_bias ? units : 0, random);
 }
 
 std::unique_ptr<Layer> DepthwiseConv2D::make(const Description& d) {

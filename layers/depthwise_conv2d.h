@@ -54,7 +54,7 @@ class DepthwiseConv2D : public KernelLayer {
   std::unique_ptr<KernelLayer> copy() const override {
     return std::make_unique<DepthwiseConv2D>(*this);
   }
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   DepthwiseConv2DOptions convolution() const;

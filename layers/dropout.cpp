@@ -47,15 +47,14 @@ std::vector<GraphValue> Dropout::emit(Graph& graph, std::span<const GraphValue> 
                                     FusedActivation /*clamp*/) {
     return context.training() && rate > 0.0F ? dropped(x[0], rate, context.random) : x[0];
   };
-  return {graph.function(
-      inputs, {.run = drops, .only_trains = true, .training_range = scale_of_kept(rate_)})};
+  return {
+      graph.function(inputs, graph.shape(inputs[0]),
+                     {.run = drops, .only_trains = true, .training_range = scale_of_kept(rate_)})};
 }
 
 void Dropout::describe(Description& description) const { description.set("rate", double{rate_}); }
 
 std::unique_ptr<Layer> Dropout::clone() const { return std::make_unique<Dropout>(*this); }
-
-Shape Dropout::do_build(const Shape& input_shape, const Random& /*random*/) { return input_shape; }
 
 std::unique_ptr<Layer> Dropout::make(const Description& d) {
   return std::make_unique<Dropout>(d.float_number("rate"));

@@ -71,13 +71,17 @@ FoldedBatchNorm::FoldedBatchNorm(const FoldedBatchNorm& other)
       mode_(other.mode_),
       frozen_(clone_leaf(other.frozen_)) {}
 
-Shape FoldedBatchNorm::do_build(const Shape& input_shape, const Random& random) {
+void FoldedBatchNorm::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
   // Layers that were trained keep their tensors; building anew does not.
   const bool anew = built();
   if (!layer_->built() || anew) layer_->build(input_shape, random);
   if (!batch_norm_->built() || anew) batch_norm_->build(layer_->output_shape(), random);
   if (anew) frozen_ = frozen_from_start(mode_);
   require_units_last();
+}
+
+Shape FoldedBatchNorm::result_shape(std::span<const Shape> /*input_shapes*/) const {
   return layer_->output_shape();
 }
 

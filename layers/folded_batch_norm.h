@@ -93,7 +93,8 @@ class FoldedBatchNorm : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<FoldedBatchNorm>(*this); }
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
+  Shape result_shape(std::span<const Shape> input_shapes) const override;
 
  private:
   void require_units_last() const;

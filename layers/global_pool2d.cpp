@@ -8,21 +8,16 @@ namespace {
 
 /// A pool of one window as large as the image, and a RESHAPE of [1, 1, c] to [c].
 GraphValue pooled_whole(const Layer& layer, Graph& graph, OpCode code, GraphValue input) {
-  const Shape& image = graph.shape(input);
-  const GraphValue pooled =
-      graph.op(code, {input},
-               PoolAttributes{.filter_h = static_cast<std::int32_t>(image[0]),
-                              .filter_w = static_cast<std::int32_t>(image[1])},
-               "/pool");
-  return graph.reshape(pooled, layer.output_shape());
+  const Shape image = graph.shape(input);
+  detail::require_images(layer, image);
+  const GraphValue pooled = graph.op(code, {input},
+                                     PoolAttributes{.filter_h = detail::as_int32(layer, image[0]),
+                                                    .filter_w = detail::as_int32(layer, image[1])},
+                                     "/pool");
+  return graph.reshape(pooled, {image[2]});
 }
 
 }  // namespace
-
-Shape GlobalAveragePool2D::do_build(const Shape& input_shape, const Random& /*random*/) {
-  return detail::image_result(*this, input_shape,
-                              [](const Tensor& images) { return global_average_pool2d(images); });
-}
 
 std::vector<GraphValue> GlobalAveragePool2D::emit(Graph& graph,
                                                   std::span<const GraphValue> inputs) const {
@@ -35,11 +30,6 @@ std::unique_ptr<Layer> GlobalAveragePool2D::clone() const {
 
 std::unique_ptr<Layer> GlobalAveragePool2D::make(const Description& /*description*/) {
   return std::make_unique<GlobalAveragePool2D>();
-}
-
-Shape GlobalMaxPool2D::do_build(const Shape& input_shape, const Random& /*random*/) {
-  return detail::image_result(*this, input_shape,
-                              [](const Tensor& images) { return global_max_pool2d(images); });
 }
 
 std::vector<GraphValue> GlobalMaxPool2D::emit(Graph& graph,

@@ -17,9 +17,6 @@ class GlobalAveragePool2D : public Layer {
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
-
- protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
 };
 
 /// The largest value of each channel of images [h, w, c], as [c]: global_max_pool2d(). build()
@@ -34,9 +31,6 @@ class GlobalMaxPool2D : public Layer {
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
-
- protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
 };
 
 }  // namespace octet

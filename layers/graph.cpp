@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/graph.h>
+#include <octet/layers/image_layer.h>
 #include <octet/layers/program/float_linear.h>
 #include <octet/layers/program/float_operators.h>
 #include <octet/layers/program/program.h>
@@ -15,9 +16,9 @@
 namespace octet {
 namespace {
 
-std::vector<std::int32_t> as_int32(std::initializer_list<Index> numbers) {
+std::vector<std::int32_t> as_int32(const Layer& layer, std::initializer_list<Index> numbers) {
   std::vector<std::int32_t> result;
-  for (const Index number : numbers) result.push_back(static_cast<std::int32_t>(number));
+  for (const Index number : numbers) result.push_back(detail::as_int32(layer, number));
   return result;
 }
 
@@ -59,7 +60,49 @@ void require_attributes(const Layer& layer, OpCode code, const OperatorAttribute
                   layer.name(), layer.type(), to_string(code)));
 }
 
+/// No examples, of a shape.
+Tensor none_of(const Shape& example) { return Tensor(example.with_batch(0)); }
+
+/// How many inputs, the first values of a program, steps read or results are.
+std::size_t inputs_read(const Program& program, std::size_t inputs, GraphValue result) {
+  std::size_t read = 0;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const auto reads = [i](const Step& step) { return std::ranges::count(step.inputs, i) > 0; };
+    if (result.index == i || std::ranges::any_of(program.steps, reads)) ++read;
+  }
+  return read;
+}
+
 }  // namespace
+
+Shape Graph::shape_of(const Layer& layer, std::span<const Shape> input_shapes) {
+  Program program;
+  Graph graph(program);
+  graph.shaped_ = &layer;
+  std::vector<GraphValue> inputs;
+  for (const Shape& shape : input_shapes) inputs.push_back(graph.input(nullptr, shape));
+  const GraphValue result = graph.emit(layer, inputs).front();
+  const std::size_t read = inputs_read(program, inputs.size(), result);
+  if (read == inputs.size()) return graph.shape(result);
+  throw InvalidArgument(fmt::format("{} \"{}\": expected {} input{}, found {}", layer.type(),
+                                    layer.name(), read == 1 ? "one" : std::to_string(read),
+                                    read == 1 ? "" : "s", inputs.size()));
+}
+
+/// The shape of what the layer that emits makes of `inputs`, where no operator says it.
+Shape Graph::shape_of_result(std::span<const GraphValue> inputs) const {
+  if (layer_ != shaped_) return layer_->output_shape();
+  const std::optional<LayerWeights> weights = layer_->weights();
+  if (weights && has_operator_layout(*weights)) {
+    return shape_given(*layer_, "", [&] {
+      return linear_operator(*weights, none_of(shape(inputs[0])), FusedActivation::none);
+    });
+  }
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\" of type {}: expected a layer that overrides emit(), or forward() and "
+      "result_shape(), found neither",
+      layer_->name(), layer_->type()));
+}
 
 const Shape& Graph::shape(GraphValue value) const {
   if (value.index >= program_.values.size()) {
@@ -156,14 +199,14 @@ GraphValue Graph::linear(GraphValue x) {
   const Activation f = layer_->activation();
   const bool ends_in_function = quantizes_before(f);
   const std::string suffix = ends_in_function ? "/linear" : "";
-  const bool reshaped = needs_images(*layer_);
-  if (reshaped) x = reshape(x, images_of(layer_->input_shape()), "/images");
+  const Shape output = shape_of_result({&x, 1});
+  const bool reshaped = weights->convolution && images_of(shape(x)) != shape(x);
+  if (reshaped) x = reshape(x, images_of(shape(x)), "/images");
   Step step = step_of_example(x);
   step.kind = Step::Kind::linear;
   step.code = operator_of(*weights);
   step.clamp = ends_in_function ? FusedActivation::none : fused_activation(f);
   step.folded = running_ == nullptr ? nullptr : running_->folded_batch_norm();
-  const Shape& output = layer_->output_shape();
   GraphValue y = append(std::move(step), reshaped ? images_of(output) : output,
                         suffix + (reshaped ? "/convolution" : ""));
   if (reshaped) y = reshape(y, output, suffix);
@@ -179,14 +222,10 @@ GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<Laye
   step.weights_name = name;
   const LayerWeights now = step.weights();
   step.code = operator_of(now);
-  try {
-    const Tensor none(shape(x).with_batch(0));
-    const Shape result = linear_operator(now, none, step.clamp).shape().without_batch();
-    return append(std::move(step), result, suffix);
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}: {}", layer_->name(),
-                                      layer_->type(), name, error.what()));
-  }
+  const Shape result = shape_given(*layer_, fmt::format("{}: ", name), [&] {
+    return linear_operator(now, none_of(shape(x)), FusedActivation::none);
+  });
+  return append(std::move(step), result, suffix);
 }
 
 GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
@@ -215,24 +254,28 @@ GraphValue Graph::reshape(GraphValue x, const Shape& shape, std::string_view suf
 }
 
 GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
+  detail::require_images(*layer_, shape(x));
   Step step = step_of_example(x);
   step.code = OpCode::pad;
   step.attributes = NoAttributes{};
   // In front of and behind the batch, the rows, the columns and the channels.
-  step.numbers = as_int32({0, 0, padding.top, padding.bottom, padding.left, padding.right, 0, 0});
+  step.numbers =
+      as_int32(*layer_, {0, 0, padding.top, padding.bottom, padding.left, padding.right, 0, 0});
   const Shape result = result_shape(step, {&shape(x), 1});
   return append(std::move(step), result, "");
 }
 
 GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors) {
+  detail::require_images(*layer_, shape(x));
   Step step = step_of_example(x);
   step.code = OpCode::resize_nearest_neighbor;
-  const Shape& image = shape(x);
-  step.numbers = as_int32({image[0] * factors[0], image[1] * factors[1]});
-  const std::vector<std::int32_t> size = as_int32({image[0], image[1]});
+  const Shape image = shape(x);
+  const Shape result =
+      shape_given(*layer_, "", [&] { return upsample2d(none_of(image), factors); });
+  step.numbers = as_int32(*layer_, {result[0], result[1]});
+  const std::vector<std::int32_t> size = as_int32(*layer_, {image[0], image[1]});
   step.attributes =
       detail::repeating_attributes({size[0], size[1]}, {step.numbers[0], step.numbers[1]});
-  const Shape result = result_shape(step, {&image, 1});
   return append(std::move(step), result, "");
 }
 
@@ -244,7 +287,7 @@ GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::s
   for (const auto place : {&AxisSlice::begin, &AxisSlice::end, &AxisSlice::step}) {
     step.numbers.push_back(place == &AxisSlice::step ? 1 : 0);
     for (const AxisSlice& axis : axes)
-      step.numbers.push_back(static_cast<std::int32_t>(axis.*place));
+      step.numbers.push_back(detail::as_int32(*layer_, axis.*place));
   }
   const Shape result = result_shape(step, {&shape(x), 1});
   return append(std::move(step), result, suffix);
@@ -260,7 +303,8 @@ GraphValue Graph::transpose(GraphValue x, const std::vector<Index>& axes, std::s
   return append(std::move(step), result, suffix);
 }
 
-GraphValue Graph::function(std::span<const GraphValue> inputs, TensorFunction function) {
+GraphValue Graph::function(std::span<const GraphValue> inputs, const Shape& result,
+                           TensorFunction function) {
   Step step = step_of(inputs);
   step.kind = Step::Kind::function;
   for (auto other = program_.steps.rbegin(); other != program_.steps.rend() && other->node == node_;
@@ -268,7 +312,7 @@ GraphValue Graph::function(std::span<const GraphValue> inputs, TensorFunction fu
     if (other->kind == Step::Kind::function) ++step.stream;
   }
   step.function = std::move(function);
-  return append(std::move(step), layer_->output_shape(), "");
+  return append(std::move(step), result, "");
 }
 
 GraphValue Graph::call(std::span<const GraphValue> inputs) {
@@ -279,7 +323,7 @@ GraphValue Graph::call(std::span<const GraphValue> inputs) {
       return layer->forward_all(x, context);
     };
   }
-  return function(inputs, std::move(called));
+  return function(inputs, shape_of_result(inputs), std::move(called));
 }
 
 GraphValue Graph::input(const Layer* layer, const Shape& shape) {
@@ -310,10 +354,11 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
                     layer.name(), layer.type(), results.size()));
   }
   const Shape& found = shape(results.front());
-  if (found != layer.output_shape() || program_.values[results.front().index].is_parameter) {
+  const bool differs = &layer != shaped_ && found != layer.output_shape();
+  if (differs || program_.values[results.front().index].is_parameter) {
     throw InvalidArgument(fmt::format(
-        "layer \"{}\" of type {}: expected emit() to return a value of shape {}, which do_build() "
-        "gave, found {}",
+        "layer \"{}\" of type {}: expected emit() to return a value of shape {}, which "
+        "result_shape() says, found {}",
         layer.name(), layer.type(), layer.output_shape().to_string(), found.to_string()));
   }
   // Scans and other parts of layers name what they give; the layer's result has its name.

@@ -102,9 +102,10 @@ class Graph {
           body);
   /// Values of one shape, as the rows [values, shape...] of one.
   GraphValue stack(const std::vector<GraphValue>& values, std::string_view suffix = "");
-  /// What `function` computes, of the shape of the layer's result. Files have no operator for it.
-  GraphValue function(std::span<const GraphValue> inputs, TensorFunction function);
-  /// Layer::forward_all() of the layer.
+  /// What `function` computes: examples of shape `result`. Files have no operator for it.
+  GraphValue function(std::span<const GraphValue> inputs, const Shape& result,
+                      TensorFunction function);
+  /// Layer::forward_all() of the layer, which overrides Layer::result_shape().
   GraphValue call(std::span<const GraphValue> inputs);
 
   // Used by layers that hold other layers, and by models.
@@ -114,6 +115,9 @@ class Graph {
   std::vector<GraphValue> emit(const Layer& layer, std::span<const GraphValue> inputs);
   /// Emits another layer, its values named after the layer that emits now.
   std::vector<GraphValue> emit_again(Layer& layer, std::span<const GraphValue> inputs);
+  /// The shape of what a layer emits for inputs of these shapes. Throws InvalidArgument, naming the
+  /// layer, for inputs that it does not read, and for shapes that its operators do not take.
+  static Shape shape_of(const Layer& layer, std::span<const Shape> input_shapes);
   /// Position of the model's layer that the steps to come belong to.
   void set_node(std::size_t node) { node_ = node; }
   /// A value from outside, named after a layer; null for none.
@@ -137,10 +141,13 @@ class Graph {
 
   std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,
                                   std::span<const GraphValue> inputs);
+  Shape shape_of_result(std::span<const GraphValue> inputs) const;
 
   Program& program_;
   /// The layer that emits.
   const Layer* layer_ = nullptr;
+  /// The layer whose shape is asked for, and not known yet.
+  const Layer* shaped_ = nullptr;
   /// The layer that values are named after: that which uses layer_ once more, or layer_.
   const Layer* named_ = nullptr;
   /// Whether the layer that emits emits another as its own.

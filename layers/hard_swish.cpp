@@ -13,8 +13,4 @@ std::unique_ptr<Layer> HardSwish::make(const Description& /*description*/) {
 
 std::unique_ptr<Layer> HardSwish::clone() const { return std::make_unique<HardSwish>(*this); }
 
-Shape HardSwish::do_build(const Shape& input_shape, const Random& /*random*/) {
-  return input_shape;
-}
-
 }  // namespace octet

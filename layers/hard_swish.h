@@ -16,9 +16,6 @@ class HardSwish : public Layer {
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
-
- protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
 };
 
 }  // namespace octet

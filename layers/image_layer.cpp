@@ -3,10 +3,14 @@
 #include <octet/core/error.h>
 #include <octet/layers/image_layer.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace octet::detail {
 
 void require_images(const Layer& layer, const Shape& input_shape) {
-  if (input_shape.rank() == 3) return;
+  const bool has_pixels = std::ranges::all_of(input_shape, [](Index n) { return n > 0; });
+  if (input_shape.rank() == 3 && has_pixels) return;
   const std::string which =
       input_shape.rank() == 2
           ? fmt::format(
@@ -15,30 +19,11 @@ void require_images(const Layer& layer, const Shape& input_shape) {
                 "with Input({{{0}, {1}, 1}}), which takes the same data",
                 input_shape[0], input_shape[1])
           : "";
+  const std::string cure = input_shape.rank() == 3 ? "" : "; put a Reshape layer in front" + which;
   throw InvalidArgument(fmt::format(
-      "{} \"{}\": expected images [height, width, channels], found examples of shape {}; put a "
-      "Reshape layer in front{}",
-      layer.type(), layer.name(), input_shape.to_string(), which));
-}
-
-namespace {
-
-/// What `op` makes of an empty batch of images; names the layer where that throws.
-Shape shape_of_result(const Layer& layer, const Shape& image,
-                      FunctionRef<Tensor(const Tensor& images)> op) {
-  try {
-    return op(Tensor(image.with_batch(0))).shape().without_batch();
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("{} \"{}\": {}", layer.type(), layer.name(), error.what()));
-  }
-}
-
-}  // namespace
-
-Shape image_result(const Layer& layer, const Shape& input_shape,
-                   FunctionRef<Tensor(const Tensor& images)> op) {
-  require_images(layer, input_shape);
-  return shape_of_result(layer, input_shape, op);
+      "{} \"{}\": expected images [height, width, channels], each at least 1, found examples of "
+      "shape {}{}",
+      layer.type(), layer.name(), input_shape.to_string(), cure));
 }
 
 void require_sequences(const Layer& layer, const Shape& input_shape) {
@@ -53,10 +38,11 @@ void require_sequences(const Layer& layer, const Shape& input_shape) {
       layer.type(), layer.name(), input_shape.to_string(), which));
 }
 
-Shape sequence_result(const Layer& layer, const Shape& input_shape,
-                      FunctionRef<Tensor(const Tensor& images)> op) {
-  require_sequences(layer, input_shape);
-  return shape_of_result(layer, {1, input_shape[0], input_shape[1]}, op).without_dim(0);
+std::int32_t as_int32(const Layer& layer, Index number) {
+  if (std::in_range<std::int32_t>(number)) return static_cast<std::int32_t>(number);
+  throw InvalidArgument(
+      fmt::format("{} \"{}\": expected a number of 32 bits, as operators have, found {}",
+                  layer.type(), layer.name(), number));
 }
 
 void require_above_0(std::string_view type, std::string_view what,

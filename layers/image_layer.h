@@ -1,6 +1,5 @@
 #pragma once
 
-#include <octet/core/function_ref.h>
 #include <octet/layers/layer.h>
 
 #include <array>
@@ -13,20 +12,12 @@ namespace octet::detail {
 /// Throws InvalidArgument that names the layer for examples that are no images.
 void require_images(const Layer& layer, const Shape& input_shape);
 
-/// The shape of what `op` makes of images of `input_shape`, which an empty batch of them shows.
-/// Throws InvalidArgument that names the layer for examples that are no images, and for what `op`
-/// throws.
-Shape image_result(const Layer& layer, const Shape& input_shape,
-                   FunctionRef<Tensor(const Tensor& images)> op);
-
 /// Throws InvalidArgument that names the layer for examples that are no sequences.
 void require_sequences(const Layer& layer, const Shape& input_shape);
 
-/// The shape [steps, channels] of what `op` makes of sequences of `input_shape`, which an empty
-/// batch of them shows as images of height 1. Throws InvalidArgument that names the layer for
-/// examples that are no sequences, and for what `op` throws.
-Shape sequence_result(const Layer& layer, const Shape& input_shape,
-                      FunctionRef<Tensor(const Tensor& images)> op);
+/// A number as attributes of operators hold it. Throws InvalidArgument that names the layer for one
+/// that does not fit.
+std::int32_t as_int32(const Layer& layer, Index number);
 
 /// Throws InvalidArgument, "<type>: expected <what> above 0, ...", unless both numbers are.
 void require_above_0(std::string_view type, std::string_view what,

@@ -22,18 +22,18 @@ void InputLayer::describe(Description& description) const {
 
 std::unique_ptr<Layer> InputLayer::clone() const { return std::make_unique<InputLayer>(*this); }
 
-Shape InputLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
+Shape InputLayer::result_shape(std::span<const Shape> input_shapes) const {
   if (example_shape_.size() == 0) {
     throw InvalidArgument(
         fmt::format("InputLayer \"{}\": expected at least one value per example, "
                     "found shape {}",
                     name(), example_shape_.to_string()));
   }
-  if (input_shape != example_shape_) {
+  if (input_shapes[0] != example_shape_) {
     throw InvalidArgument(
         fmt::format("InputLayer \"{}\": expected examples {}, found {} from the "
                     "layers in front; an Input is the first layer",
-                    name(), example_shape_.to_string(), input_shape.to_string()));
+                    name(), example_shape_.to_string(), input_shapes[0].to_string()));
   }
   return example_shape_;
 }

@@ -21,7 +21,7 @@ class InputLayer : public Layer {
   std::unique_ptr<Layer> clone() const override;
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  Shape result_shape(std::span<const Shape> input_shapes) const override;
 
  private:
   Shape example_shape_;

@@ -39,8 +39,8 @@ Shape KernelLayer::checked_kernel_shape(const Shape& input_shape) const {
   return shape;
 }
 
-void KernelLayer::make_tensors(Initializer initializer, const Shape& kernel, Index fan_in,
-                               Index fan_out, Index bias, const Random& random) {
+void KernelLayer::make_kernel(Initializer initializer, const Shape& kernel, Index fan_in,
+                              Index fan_out, Index bias, const Random& random) {
   kernel_ = initialize(initializer, kernel, fan_in, fan_out, random);
   kernel_.set_requires_grad(true);
   bias_ = bias == 0 ? Tensor() : Tensor::zeros({bias}).set_requires_grad(true);

@@ -8,7 +8,7 @@ namespace octet {
 
 /// What layers with a kernel have in common: y = f(linear(x, W, b)), W the parameter "kernel", b
 /// "bias" with one value per unit, f the activation. A layer of your own may derive from it; it
-/// then overrides weights() and copy(), and makes its tensors by make_tensors().
+/// then overrides weights() and copy(), and makes its tensors by make_kernel().
 class KernelLayer : public Layer {
  public:
   Activation activation() const override { return activation_; }
@@ -38,8 +38,8 @@ class KernelLayer : public Layer {
   /// products of its extents then.
   Shape checked_kernel_shape(const Shape& input_shape) const;
   /// The kernel, as `initializer` says, and a bias of as many zeros as there are units; none for 0.
-  void make_tensors(Initializer initializer, const Shape& kernel, Index fan_in, Index fan_out,
-                    Index bias, const Random& random);
+  void make_kernel(Initializer initializer, const Shape& kernel, Index fan_in, Index fan_out,
+                   Index bias, const Random& random);
 
  private:
   Activation activation_;

@@ -8,7 +8,12 @@
 namespace octet {
 
 void Layer::build_all(std::span<const Shape> input_shapes, const Random& random) {
-  output_shape_ = do_build_all(input_shapes, random);
+  if (input_shapes.empty()) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected at least one input, found none", type(), name_));
+  }
+  make_tensors(input_shapes, random);
+  output_shape_ = result_shape(input_shapes);
   input_shapes_.assign(input_shapes.begin(), input_shapes.end());
   built_ = true;
 }
@@ -19,12 +24,6 @@ void Layer::require_built() const {
       "{} \"{}\": expected a layer with its tensors, found one that was not built; call "
       "build(), or that of its model",
       type(), name_));
-}
-
-void Layer::require_one_input(std::size_t found) const {
-  if (found == 1) return;
-  throw InvalidArgument(
-      fmt::format("{} \"{}\": expected one input, found {}", type(), name_, found));
 }
 
 void Layer::require_inputs(std::span<const Tensor> inputs) const {
@@ -50,15 +49,7 @@ void Layer::require_inputs(std::span<const Tensor> inputs) const {
   }
 }
 
-Shape Layer::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
-  require_one_input(input_shapes.size());
-  return do_build(input_shapes[0], random);
-}
-
-Shape Layer::do_build(const Shape& /*input_shape*/, const Random& /*random*/) {
-  throw InvalidArgument(
-      fmt::format("{} \"{}\": expected several inputs, found one", type(), name_));
-}
+void Layer::make_tensors(std::span<const Shape> /*input_shapes*/, const Random& /*random*/) {}
 
 Index Layer::counted_axis(const Shape& examples, Index axis) const {
   if (axis >= -examples.rank() && axis < examples.rank()) return examples.normalize_axis(axis);

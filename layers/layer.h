@@ -99,11 +99,12 @@ struct LayerQuantizers {
 /// One layer of a network. `parameters()` are what an optimizer may change, `state()` is what is
 /// saved, loaded and printed but never optimized; no tensor is in both.
 ///
-/// A layer of your own derives from this class and overrides type(), do_build() and clone(), and
-/// emit(), which says the operators that it computes: with these it trains, is quantized and is
-/// exported. A layer that operators cannot express overrides forward() instead, or forward_all()
-/// for several inputs, and stays in float. To be saved it overrides describe() and is registered
-/// with register_layer(). examples/custom_layer.cpp is such a program.
+/// A layer of your own derives from this class and overrides type(), clone() and emit(), which says
+/// the operators that it computes: with these it trains, is quantized and is exported. It makes its
+/// tensors in make_tensors(). A layer that operators cannot express overrides forward() instead, or
+/// forward_all() for several inputs, and result_shape(), and stays in float. To be saved it
+/// overrides describe() and is registered with register_layer(). examples/custom_layer.cpp is such
+/// a program.
 class Layer {
  public:
   /// An empty name is replaced by an automatic one when the layer joins a model.
@@ -114,7 +115,7 @@ class Layer {
   virtual std::string_view type() const = 0;
 
   const std::string& name() const { return name_; }
-  virtual void set_name(std::string name) { name_ = std::move(name); }
+  void set_name(std::string name) { name_ = std::move(name); }
 
   /// Makes parameters and state for inputs of these shapes (without the batch axis), drawing
   /// initial values from `random`. Throws InvalidArgument for shapes the layer cannot take.
@@ -234,12 +235,16 @@ class Layer {
   /// InvalidArgument that names the layer for an axis that they do not have.
   Index counted_axis(const Shape& examples, Index axis) const;
 
-  /// Make the tensors; return the output shape. A layer of one input overrides the second.
-  virtual Shape do_build_all(std::span<const Shape> input_shapes, const Random& random);
-  virtual Shape do_build(const Shape& input_shape, const Random& random);
+  /// Makes parameters and state for inputs of these shapes: none by default. Throws InvalidArgument
+  /// for shapes that the layer cannot take.
+  virtual void make_tensors(std::span<const Shape> input_shapes, const Random& random);
+  /// The shape of the result, once tensors are made: by default that of what emit() returns, which
+  /// has to read all inputs. A layer whose emit() is Graph::call(), or whose weights() have a
+  /// layout of its own, overrides it.
+  virtual Shape result_shape(std::span<const Shape> input_shapes) const;
 
  private:
-  void require_one_input(std::size_t found) const;
+  friend class Graph;
   Tensor by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
                       std::string_view function);
 

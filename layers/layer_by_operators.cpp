@@ -17,6 +17,10 @@ std::vector<GraphValue> Layer::emit(Graph& graph, std::span<const GraphValue> in
   return {graph.call(inputs)};
 }
 
+Shape Layer::result_shape(std::span<const Shape> input_shapes) const {
+  return Graph::shape_of(*this, input_shapes);
+}
+
 /// Computes a layer that does not override `function` by the operators of emit().
 Tensor Layer::by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
                            std::string_view function) {

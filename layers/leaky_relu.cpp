@@ -29,8 +29,4 @@ std::unique_ptr<Layer> LeakyReLU::make(const Description& d) {
 
 std::unique_ptr<Layer> LeakyReLU::clone() const { return std::make_unique<LeakyReLU>(*this); }
 
-Shape LeakyReLU::do_build(const Shape& input_shape, const Random& /*random*/) {
-  return input_shape;
-}
-
 }  // namespace octet

@@ -20,9 +20,6 @@ class LeakyReLU : public Layer {
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
- protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
-
  private:
   float alpha_;
 };

@@ -1,23 +1,18 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/merge.h>
 
 #include <algorithm>
-#include <optional>
 
 namespace octet {
 namespace {
 
-/// The shape of two that broadcast, of one rank.
-std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
-  if (a.rank() != b.rank()) return std::nullopt;
-  Shape result = a;
-  for (Index axis = 0; axis < a.rank(); ++axis) {
-    if (a[axis] != b[axis] && a[axis] != 1 && b[axis] != 1) return std::nullopt;
-    result = result.with_dim(axis, std::max(a[axis], b[axis]));
-  }
-  return result;
+/// Whether two shapes of one rank broadcast.
+bool broadcast(const Shape& a, const Shape& b) {
+  return a.rank() == b.rank() &&
+         std::ranges::equal(a, b, [](Index m, Index n) { return m == n || m == 1 || n == 1; });
 }
 
 }  // namespace
@@ -32,13 +27,15 @@ Merge::Merge(std::string_view type, Activation activation, std::string name)
   }
 }
 
-Shape Merge::do_build_all(std::span<const Shape> input_shapes, const Random& /*random*/) {
-  if (input_shapes.size() == 2) {
-    if (const auto shape = broadcast(input_shapes[0], input_shapes[1])) return *shape;
+GraphValue Merge::merged(Graph& graph, OpCode code, std::span<const GraphValue> inputs) const {
+  const bool fits = inputs.size() == 2 && broadcast(graph.shape(inputs[0]), graph.shape(inputs[1]));
+  if (fits) {
+    return graph.op(code, {inputs.begin(), inputs.end()},
+                    BinaryAttributes{.activation = fused_activation(activation_)});
   }
   std::string found;
-  for (const Shape& shape : input_shapes) {
-    found += (found.empty() ? "" : " and ") + shape.to_string();
+  for (const GraphValue input : inputs) {
+    found += (found.empty() ? "" : " and ") + graph.shape(input).to_string();
   }
   throw InvalidArgument(
       fmt::format("{} \"{}\": expected two inputs of one shape, or with extents of 1 that are "

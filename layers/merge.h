@@ -17,7 +17,9 @@ class Merge : public Layer {
  protected:
   /// Throws InvalidArgument, naming `type`, for another activation.
   Merge(std::string_view type, Activation activation, std::string name);
-  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
+
+  /// The result of the operator, with the activation.
+  GraphValue merged(Graph& graph, OpCode code, std::span<const GraphValue> inputs) const;
 
  private:
   Activation activation_;

@@ -7,8 +7,7 @@ Multiply::Multiply(Activation activation, std::string name)
     : Merge(kType, activation, std::move(name)) {}
 
 std::vector<GraphValue> Multiply::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  return {graph.op(OpCode::mul, {inputs.begin(), inputs.end()},
-                   BinaryAttributes{.activation = fused_activation(activation())})};
+  return {merged(graph, OpCode::mul, inputs)};
 }
 
 std::unique_ptr<Layer> Multiply::clone() const { return std::make_unique<Multiply>(*this); }

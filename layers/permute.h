@@ -22,9 +22,6 @@ class Permute : public Layer {
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Permute>(*this); }
 
- protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
-
  private:
   std::vector<Index> axes_;
 };

@@ -1,5 +1,4 @@
 #include <octet/core/description.h>
-#include <octet/core/ops/pool2d.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/image_layer.h>
 #include <octet/layers/pool1d.h>
@@ -32,31 +31,20 @@ Pool1DOptions Pool1D::window_over(Index steps) const {
   return window;
 }
 
-Shape Pool1D::do_build(const Shape& input_shape, const Random& /*random*/) {
-  detail::require_sequences(*this, input_shape);
-  const Pool1DOptions window = window_over(input_shape[0]);
-  // Both pools have one rule of shapes.
-  const Shape pooled = detail::sequence_result(*this, input_shape, [&window](const Tensor& images) {
-    return max_pool2d(
-        images,
-        {.size = {1, window.size}, .stride = {1, window.stride}, .padding = window.padding});
-  });
-  return over_all_ ? pooled.without_dim(0) : pooled;
-}
-
 std::vector<GraphValue> Pool1D::emit(Graph& g, std::span<const GraphValue> inputs) const {
-  const Shape& sequence = g.shape(inputs[0]);
+  const Shape sequence = g.shape(inputs[0]);
+  detail::require_sequences(*this, sequence);
   const Pool1DOptions window = window_over(sequence[0]);
   const GraphValue image = g.reshape(inputs[0], {1, sequence[0], sequence[1]}, "/image");
-  const GraphValue pooled =
-      g.op(code_, {image},
-           PoolAttributes{.padding = window.padding,
-                          .stride_h = 1,
-                          .stride_w = static_cast<std::int32_t>(window.stride),
-                          .filter_h = 1,
-                          .filter_w = static_cast<std::int32_t>(window.size)},
-           "/pool");
-  return {g.reshape(pooled, output_shape())};
+  const GraphValue pooled = g.op(code_, {image},
+                                 PoolAttributes{.padding = window.padding,
+                                                .stride_h = 1,
+                                                .stride_w = detail::as_int32(*this, window.stride),
+                                                .filter_h = 1,
+                                                .filter_w = detail::as_int32(*this, window.size)},
+                                 "/pool");
+  const Index channels = sequence[1];
+  return {g.reshape(pooled, over_all_ ? Shape{channels} : Shape{g.shape(pooled)[1], channels})};
 }
 
 }  // namespace octet

@@ -36,7 +36,6 @@ class Pool1D : public Layer {
   Pool1D(OpCode code, std::string name);
   /// What describe() wrote for windows.
   static Pool1DOptions options_in(const Description& description);
-  Shape do_build(const Shape& input_shape, const Random& random) override;
 
  private:
   /// The window over sequences of so many steps.

@@ -17,15 +17,9 @@ Pool2DOptions Pool2D::options_in(const Description& d) {
           .padding = parse_padding(d.text("padding"))};
 }
 
-Shape Pool2D::do_build(const Shape& input_shape, const Random& /*random*/) {
-  // Both pools have one rule of shapes.
-  return detail::image_result(
-      *this, input_shape, [this](const Tensor& images) { return max_pool2d(images, options_); });
-}
-
 GraphValue Pool2D::pooled(Graph& graph, OpCode code, GraphValue input) const {
-  // build() found all of them between 1 and 2^31 - 1.
-  const auto number = [](Index value) { return static_cast<std::int32_t>(value); };
+  detail::require_images(*this, graph.shape(input));
+  const auto number = [this](Index value) { return detail::as_int32(*this, value); };
   return graph.op(code, {input},
                   PoolAttributes{.padding = options_.padding,
                                  .stride_h = number(options_.stride[0]),

@@ -25,7 +25,6 @@ class Pool2D : public Layer {
   GraphValue pooled(Graph& graph, OpCode code, GraphValue input) const;
   /// What describe() wrote.
   static Pool2DOptions options_in(const Description& description);
-  Shape do_build(const Shape& input_shape, const Random& random) override;
 
  private:
   Pool2DOptions options_;

@@ -27,13 +27,13 @@ std::unique_ptr<Layer> PReLU::make(const Description& d) {
   return std::make_unique<PReLU>(d.float_number("alpha"));
 }
 
-Shape PReLU::do_build(const Shape& input_shape, const Random& /*random*/) {
+void PReLU::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
+  const Shape& input_shape = input_shapes[0];
   if (input_shape.rank() == 0) {
     throw InvalidArgument(fmt::format("PReLU \"{}\": expected examples [.., channels], found {}",
                                       name(), input_shape.to_string()));
   }
   alpha_ = Tensor::full({input_shape.dim(-1)}, start_).set_requires_grad(true);
-  return input_shape;
 }
 
 }  // namespace octet

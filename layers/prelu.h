@@ -24,7 +24,7 @@ class PReLU : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<PReLU>(*this); }
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   float start_;

@@ -103,7 +103,7 @@ void Recurrent::require_shapes(std::span<const Shape> inputs) const {
                   cell_.states == 1 ? "" : "s, each", units_, units_, found));
 }
 
-Shape Recurrent::do_build_all(std::span<const Shape> inputs, const Random& random) {
+void Recurrent::make_tensors(std::span<const Shape> inputs, const Random& random) {
   require_shapes(inputs);
   const Index features = inputs[0][1];
   kernel_ = initialize(Initializer::glorot_uniform, {features, columns()}, features, columns(),
@@ -119,7 +119,6 @@ Shape Recurrent::do_build_all(std::span<const Shape> inputs, const Random& rando
     std::ranges::fill(bias_.mutable_span().subspan(begin, static_cast<std::size_t>(units_)), 1.0F);
   }
   bias_.set_requires_grad(true);
-  return options_.return_sequences ? Shape{inputs[0][0], units_} : Shape{units_};
 }
 
 }  // namespace octet

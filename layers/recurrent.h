@@ -50,7 +50,7 @@ class Recurrent : public Layer {
   /// h Ug of every gate.
   std::vector<GraphValue> recurrent_products(Graph& graph, GraphValue h) const;
 
-  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
   template <class L>
   static std::unique_ptr<Layer> make_recurrent(const Description& description) {

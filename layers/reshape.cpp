@@ -9,8 +9,9 @@
 namespace octet {
 
 std::vector<GraphValue> Reshape::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  const bool moves = input_shape() != output_shape();
-  return {moves ? graph.reshape(inputs[0], output_shape()) : inputs[0]};
+  const Shape from = graph.shape(inputs[0]);
+  const Shape to = target_for(from);
+  return {from == to ? inputs[0] : graph.reshape(inputs[0], to)};
 }
 
 void Reshape::describe(Description& description) const { description.set("target", target_); }
@@ -19,13 +20,13 @@ std::unique_ptr<Layer> Reshape::clone() const { return std::make_unique<Reshape>
 
 std::unique_ptr<Layer> Flatten::clone() const { return std::make_unique<Flatten>(*this); }
 
-Shape Reshape::do_build(const Shape& input_shape, const Random& /*random*/) {
+Shape Reshape::target_for(const Shape& examples) const {
   Shape result = target_;
   if (std::ranges::count(target_, -1) > 1) {
     throw InvalidArgument(fmt::format("{} \"{}\": expected at most one -1 in the target {}", type(),
                                       name(), target_.to_string()));
   }
-  const Index size = input_shape.size();
+  const Index size = examples.size();
   for (Index axis = 0; axis < target_.rank(); ++axis) {
     if (target_[axis] != -1) continue;
     const Index others = target_.without_dim(axis).size();
@@ -34,7 +35,7 @@ Shape Reshape::do_build(const Shape& input_shape, const Random& /*random*/) {
   if (std::ranges::any_of(result, [](Index extent) { return extent < 0; }) ||
       result.size() != size) {
     throw InvalidArgument(fmt::format("{} \"{}\": cannot reshape {} ({} values) to {}", type(),
-                                      name(), input_shape.to_string(), size, target_.to_string()));
+                                      name(), examples.to_string(), size, target_.to_string()));
   }
   return result;
 }

@@ -21,9 +21,11 @@ class Reshape : public Layer {
 
  protected:
   /// Throws InvalidArgument where the sizes disagree.
-  Shape do_build(const Shape& input_shape, const Random& random) override;
 
  private:
+  /// Throws InvalidArgument where the sizes disagree.
+  Shape target_for(const Shape& examples) const;
+
   Shape target_;
 };
 

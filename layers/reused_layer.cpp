@@ -22,7 +22,7 @@ std::vector<GraphValue> ReusedLayer::emit(Graph& graph, std::span<const GraphVal
   return graph.emit_again(layer(), inputs);
 }
 
-Shape ReusedLayer::do_build_all(std::span<const Shape> input_shapes, const Random& /*random*/) {
+Shape ReusedLayer::result_shape(std::span<const Shape> input_shapes) const {
   const Layer& used = layer();
   if (!std::ranges::equal(used.input_shapes(), input_shapes)) {
     const auto text = [](std::span<const Shape> shapes) {

@@ -37,7 +37,7 @@ class ReusedLayer : public Layer {
 
  protected:
   /// Throws InvalidArgument unless the layer is built for inputs of these shapes.
-  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
+  Shape result_shape(std::span<const Shape> input_shapes) const override;
 
  private:
   std::string of_;

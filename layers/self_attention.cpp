@@ -87,7 +87,8 @@ std::vector<std::pair<std::string, Shape>> SelfAttention::large_tensors(const Sh
   return {{"query_kernel", {input.dim(-1), heads_ * key_dim_}}};
 }
 
-Shape SelfAttention::do_build(const Shape& input_shape, const Random& random) {
+void SelfAttention::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
   if (input_shape.rank() != 2) {
     throw InvalidArgument(
         fmt::format("SelfAttention \"{}\": expected sequences [steps, features], found {}", name(),
@@ -105,7 +106,6 @@ Shape SelfAttention::do_build(const Shape& input_shape, const Random& random) {
     projections_.back().kernel.set_requires_grad(true);
     projections_.back().bias.set_requires_grad(true);
   }
-  return input_shape;
 }
 
 }  // namespace octet

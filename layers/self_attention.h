@@ -34,7 +34,7 @@ class SelfAttention : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<SelfAttention>(*this); }
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   struct Projection {

@@ -11,11 +11,13 @@ namespace octet {
 Slice::Slice(SliceOptions options) : Layer(options.name), options_(std::move(options)) {}
 
 std::vector<GraphValue> Slice::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  if (input_shape() == output_shape()) return {inputs[0]};
+  const Shape& examples = graph.shape(inputs[0]);
+  const Index cut = counted_axis(examples, axis());
+  const AxisSlice kept = taken(examples, cut);
+  if (kept.extent() == examples[cut]) return {inputs[0]};
   std::vector<AxisSlice> axes;
-  for (const Index extent : input_shape()) axes.push_back({0, extent});
-  const Index cut = counted_axis(input_shape(), axis());
-  axes[static_cast<std::size_t>(cut)] = taken(input_shape(), cut);
+  for (const Index extent : examples) axes.push_back({0, extent});
+  axes[static_cast<std::size_t>(cut)] = kept;
   return {graph.slice(inputs[0], axes)};
 }
 
@@ -39,11 +41,6 @@ AxisSlice Slice::taken(const Shape& examples, Index axis) const {
       "Slice \"{}\": expected 1 to {} elements that lie within axis {} of examples {}, found {} "
       "from {} on",
       name(), extent, axis, examples.to_string(), size, begin));
-}
-
-Shape Slice::do_build(const Shape& input_shape, const Random& /*random*/) {
-  const Index cut = counted_axis(input_shape, axis());
-  return input_shape.with_dim(cut, taken(input_shape, cut).extent());
 }
 
 SplitPart::SplitPart(Index parts, Index part, Index axis, std::string name)

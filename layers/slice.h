@@ -32,7 +32,6 @@ class Slice : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Slice>(*this); }
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
   Index axis() const { return options_.axis; }
   /// What is taken of axis `axis`, counted from the front, of examples of this shape. Throws
   /// InvalidArgument, naming the layer, where the axis does not have it.

@@ -59,7 +59,8 @@ std::optional<Shape> TransposedConv2D::kernel_shape(const Shape& input_shape) co
   return Shape{kernel_size_[0], kernel_size_[1], filters_, channels};
 }
 
-Shape TransposedConv2D::do_build(const Shape& input_shape, const Random& random) {
+void TransposedConv2D::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
   detail::require_images(*this, input_shape);
   const Index channels = input_shape[2];
   if (channels < 1) {
@@ -68,11 +69,8 @@ Shape TransposedConv2D::do_build(const Shape& input_shape, const Random& random)
   }
   const Shape shape = checked_kernel_shape(input_shape);
   const Index taps = kernel_size_[0] * kernel_size_[1];
-  make_tensors(options_.kernel_initializer, shape, taps * filters_, taps * channels,
-               options_.use_bias ? filters_ : 0, random);
-  return detail::image_result(*this, input_shape, [this](const Tensor& images) {
-    return transposed_conv2d(images, kernel().detach(), convolution());
-  });
+  make_kernel(options_.kernel_initializer, shape, taps * filters_, taps * channels,
+              options_.use_bias ? filters_ : 0, random);
 }
 
 std::unique_ptr<Layer> TransposedConv2D::make(const Description& d) {

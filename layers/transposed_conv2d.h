@@ -51,7 +51,7 @@ class TransposedConv2D : public KernelLayer {
   std::unique_ptr<KernelLayer> copy() const override {
     return std::make_unique<TransposedConv2D>(*this);
   }
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   TransposedConv2DOptions convolution() const;

@@ -16,11 +16,6 @@ void UpSampling2D::describe(Description& description) const {
 
 std::unique_ptr<Layer> UpSampling2D::clone() const { return std::make_unique<UpSampling2D>(*this); }
 
-Shape UpSampling2D::do_build(const Shape& input_shape, const Random& /*random*/) {
-  return detail::image_result(
-      *this, input_shape, [this](const Tensor& images) { return upsample2d(images, factors_); });
-}
-
 std::unique_ptr<Layer> UpSampling2D::make(const Description& d) {
   return std::make_unique<UpSampling2D>(detail::pair_in(d, "factors"));
 }

@@ -29,9 +29,6 @@ class UpSampling2D : public Layer {
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
- protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
-
  private:
   std::array<Index, 2> factors_;
 };

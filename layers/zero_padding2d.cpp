@@ -21,11 +21,6 @@ std::unique_ptr<Layer> ZeroPadding2D::clone() const {
   return std::make_unique<ZeroPadding2D>(*this);
 }
 
-Shape ZeroPadding2D::do_build(const Shape& input_shape, const Random& /*random*/) {
-  return detail::image_result(*this, input_shape,
-                              [this](const Tensor& images) { return pad2d(images, padding_); });
-}
-
 std::unique_ptr<Layer> ZeroPadding2D::make(const Description& d) {
   return std::make_unique<ZeroPadding2D>(Padding2D{.top = d.integer("top"),
                                                    .bottom = d.integer("bottom"),

@@ -25,9 +25,6 @@ class ZeroPadding2D : public Layer {
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
- protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
-
  private:
   Padding2D padding_;
 };

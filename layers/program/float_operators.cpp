@@ -177,17 +177,21 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       step.layer->name(), step.layer->type(), to_string(step.code)));
 }
 
+Shape shape_given(const Layer& layer, const std::string& what, FunctionRef<Tensor()> compute) {
+  try {
+    return compute().shape().without_batch();
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}{}", layer.name(), layer.type(),
+                                      what, error.what()));
+  }
+}
+
 Shape result_shape(const Step& step, std::span<const Shape> inputs) {
   std::vector<Tensor> none;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     none.emplace_back(step.reads_parameter(i) ? inputs[i] : inputs[i].with_batch(0));
   }
-  try {
-    return float_operator(step, {}, none).shape().without_batch();
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}", step.layer->name(),
-                                      step.layer->type(), error.what()));
-  }
+  return shape_given(*step.layer, "", [&] { return float_operator(step, {}, none); });
 }
 
 }  // namespace octet

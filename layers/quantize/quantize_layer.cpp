@@ -42,10 +42,9 @@ std::unique_ptr<Layer> QuantizeLayer::clone() const {
   return std::make_unique<QuantizeLayer>(*this);
 }
 
-Shape QuantizeLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
-  quantizer_->build(name(), "", input_shape, Quantizer::ZeroPoint::kept);
+void QuantizeLayer::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
+  quantizer_->build(name(), "", input_shapes[0], Quantizer::ZeroPoint::kept);
   if (options_.simulation == Simulation::integer) quantizer_->require_learnable();
-  return input_shape;
 }
 
 }  // namespace octet

@@ -31,7 +31,7 @@ class QuantizeLayer : public Layer {
   const QuantizeOptions& options() const { return options_; }
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
   std::unique_ptr<Quantizer> quantizer_;

@@ -63,7 +63,7 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
   for (const auto& quantizer : other.inner_) inner_.push_back(clone_of(quantizer));
 }
 
-Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
+void QuantizeWrapper::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
   // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
   if (!layer_->built() || built()) layer_->build_all(input_shapes, random);
   require_linear_alone();
@@ -87,6 +87,9 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
   if (in_integers()) {
     for (const Quantizer* quantizer : quantizers()) quantizer->require_learnable();
   }
+}
+
+Shape QuantizeWrapper::result_shape(std::span<const Shape> /*input_shapes*/) const {
   return layer_->output_shape();
 }
 

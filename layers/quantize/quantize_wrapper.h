@@ -66,7 +66,8 @@ class QuantizeWrapper : public Layer {
   std::unique_ptr<Layer> clone() const override;
 
  protected:
-  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
+  Shape result_shape(std::span<const Shape> input_shapes) const override;
 
  private:
   bool has_kernel() const { return has_kernel_; }

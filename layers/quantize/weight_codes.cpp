@@ -129,11 +129,6 @@ Shape images_of(const Shape& examples) {
   return examples.rank() == 2 ? Shape{1, examples[0], examples[1]} : examples;
 }
 
-bool needs_images(const Layer& layer) {
-  const std::optional<LayerWeights> weights = layer.weights();
-  return weights && weights->convolution && images_of(layer.input_shape()) != layer.input_shape();
-}
-
 std::vector<std::int8_t> taps_first(std::span<const std::int8_t> weights, Index units) {
   const auto columns = static_cast<std::size_t>(units);
   const std::size_t taps = weights.size() / columns;

@@ -52,8 +52,6 @@ bool has_separate_clamp(const LayerWeights& weights, FusedActivation clamp, Roun
 /// The images that a convolution reads for `examples`: sequences [steps, channels] are images
 /// [1, steps, channels], examples [channels] images of one pixel.
 Shape images_of(const Shape& examples);
-/// Whether a layer's convolution reads examples that are no images yet.
-bool needs_images(const Layer& layer);
 
 /// Weights [units, taps] as DEPTHWISE_CONV_2D stores them: [taps, units].
 std::vector<std::int8_t> taps_first(std::span<const std::int8_t> weights, Index units);

@@ -149,13 +149,14 @@ TEST(ImageLayers, RefuseWhatDoesNotFitTheImage) {
   const auto refuses = [](auto layer, const std::string& what) {
     expect_error([&] { built(std::move(layer), {4, 4, 1}); }, what);
   };
-  refuses(MaxPool2D({.size = {5, 1}}, "a"), "MaxPool2D \"a\": max_pool2d");
-  refuses(AveragePool2D({.size = {1, 5}}, "a"), "AveragePool2D \"a\": ");
+  refuses(MaxPool2D({.size = {5, 1}}, "a"), "layer \"a\" of type MaxPool2D: max_pool2d");
+  refuses(AveragePool2D({.size = {1, 5}}, "a"), "layer \"a\" of type AveragePool2D: ");
   refuses(MaxPool2D({.size = {0, 1}}, "a"), "expected a kernel size between 1");
   refuses(MaxPool2D({.size = {2, 2}, .stride = {2, -1}}, "a"), "expected a stride between 1");
   refuses(ZeroPadding2D({.left = -1}, "a"),
-          "ZeroPadding2D \"a\": pad2d: expected a padding on the");
-  refuses(UpSampling2D({0, 1}, "a"), "UpSampling2D \"a\": upsample2d: expected a factor");
+          "layer \"a\" of type ZeroPadding2D: pad2d: expected a padding on the");
+  refuses(UpSampling2D({0, 1}, "a"),
+          "layer \"a\" of type UpSampling2D: upsample2d: expected a factor");
   // With padding same a window may be larger than the image.
   expect_result(MaxPool2D({.size = {9, 9}, .padding = Padding::same}), counted({1, 2, 2, 1}),
                 {1, 1, 1, 1}, {3});

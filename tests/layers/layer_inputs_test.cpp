@@ -131,11 +131,6 @@ class Appending : public Layer {
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Appending>(*this); }
 
- protected:
-  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
-    return input_shape;
-  }
-
  private:
   OpCode code_;
   std::size_t inputs_;

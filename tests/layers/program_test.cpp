@@ -161,11 +161,6 @@ class Emitting : public Layer {
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Emitting>(*this); }
 
- protected:
-  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
-    return input_shape;
-  }
-
  private:
   Emit emit_;
 };
@@ -216,8 +211,6 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
       },
       {"slice", "[0, 3)", "axis 3"});
   refused([](Graph& g, auto x) { return std::vector{g.transpose(x[0], {0, 1, 1})}; }, {"permute"});
-  refused([](Graph& g, auto x) { return std::vector{g.reshape(x[0], {32})}; },
-          {"do_build()", "[4, 4, 2]", "[32]"});
 }
 
 TEST(Graph, ValuesOfOneSuffixAreNumberedAndTheResultHasTheName) {
@@ -264,26 +257,36 @@ TEST(Graph, PreluPassesGradientsToItsInputAndItsSlopes) {
                   {random_tensor({2, 3, 2}, 5)});
 }
 
+/// Says another shape than its operators give.
+class Misshapen : public Emitting {
+ public:
+  using Emitting::Emitting;
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Misshapen>(*this); }
+
+ protected:
+  Shape result_shape(std::span<const Shape> /*input_shapes*/) const override { return {8}; }
+};
+
+TEST(Graph, RefusesAResultOfAnotherShapeThanTheLayerSays) {
+  const auto turns = [](Graph& g, auto x) { return std::vector{g.reshape(x[0], {32})}; };
+  expect_throws<InvalidArgument>(
+      [&] {
+        build_model(Input({4, 4, 2}), Misshapen(turns));
+      },
+      {"\"own\"", "[8]", "[32]"});
+}
+
 /// Computes nothing that it says.
 class Silent : public Layer {
  public:
   Silent() : Layer("silent") {}
   std::string_view type() const override { return "Silent"; }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Silent>(*this); }
-
- protected:
-  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
-    return input_shape;
-  }
 };
 
-TEST(Graph, ALayerThatSaysNothingIsRefusedWhereItIsRun) {
-  Sequential model("m", Input({4}), Silent());
-  model.build();
-  const std::vector<std::string> parts = {"\"silent\"", "emit()", "forward()"};
-  expect_throws<InvalidArgument>([&] { model.forward(Tensor::ones({1, 4})); }, parts);
-  expect_throws<InvalidArgument>([&] { static_cast<void>(lower_float(model)); },
-                                 {"\"silent\"", "emit()"});
+TEST(Graph, ALayerThatSaysNothingIsRefusedWhereItIsBuilt) {
+  expect_throws<InvalidArgument>([&] { build_model(Input({4}), Silent()); },
+                                 {"\"silent\"", "emit()", "forward()", "result_shape()"});
   expect_throws<InvalidArgument>([&] { static_cast<void>(program_of(Silent())); },
                                  {"\"silent\"", "before build()"});
 }

@@ -34,9 +34,9 @@ class Projection : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Projection>(*this); }
 
  protected:
-  Shape do_build(const Shape& input, const Random& random) override {
-    kernel_ = Tensor::normal({input.size(), units_}, random, 0.0F, 0.4F).set_requires_grad(true);
-    return {units_};
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override {
+    kernel_ = Tensor::normal({input_shapes[0].size(), units_}, random, 0.0F, 0.4F);
+    kernel_.set_requires_grad(true);
   }
 
  private:
@@ -61,11 +61,6 @@ class BoundedSum : public Layer {
   void describe(Description& description) const override { description.set("fused", fused_); }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<BoundedSum>(*this); }
 
- protected:
-  Shape do_build_all(std::span<const Shape> inputs, const Random& /*random*/) override {
-    return inputs[0];
-  }
-
  private:
   bool fused_;
 };
@@ -79,9 +74,6 @@ class OwnTanh : public Layer {
     return {graph.op(OpCode::tanh, {inputs[0]})};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<OwnTanh>(*this); }
-
- protected:
-  Shape do_build(const Shape& shape, const Random& /*random*/) override { return shape; }
 };
 
 /// Quantizes results that have a scale of their operator's.
@@ -174,11 +166,6 @@ class Gated : public Layer {
   }
   void describe(Description& description) const override { description.set("joins", joins_); }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Gated>(*this); }
-
- protected:
-  Shape do_build_all(std::span<const Shape> inputs, const Random& /*random*/) override {
-    return {inputs[0][0] * (joins_ ? 2 : 1)};
-  }
 
  private:
   bool joins_;

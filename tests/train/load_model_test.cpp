@@ -15,7 +15,7 @@ class Same : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Same>(*this); }
 
  protected:
-  Shape do_build(const Shape& shape, const Random& /*random*/) override { return shape; }
+  Shape result_shape(std::span<const Shape> input_shapes) const override { return input_shapes[0]; }
 };
 
 TEST(LoadModel, FromACheckpoint) {

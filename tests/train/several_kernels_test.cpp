@@ -46,14 +46,13 @@ class Highway : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Highway>(*this); }
 
  protected:
-  Shape do_build(const Shape& input, const Random& random) override {
-    const Index n = input[0];
+  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override {
+    const Index n = input_shapes[0][0];
     kernel_ = Tensor::normal({n, n}, random, 0.0F, 0.4F).set_requires_grad(true);
     bias_ = Tensor::normal({n}, random.fork(1), 0.0F, 0.4F).set_requires_grad(true);
     gate_kernel_ = Tensor::normal({n, n}, random.fork(2), 0.0F, 0.4F).set_requires_grad(true);
     gate_bias_ = Tensor::zeros({n}).set_requires_grad(true);
     scale_ = Tensor::normal({n}, random.fork(3), 1.0F, 0.1F).set_requires_grad(true);
-    return input;
   }
 
  private:
@@ -194,11 +193,6 @@ class Uneven : public Layer {
     return {g.scan(x.first(reads_ ? 1 : 0), std::nullopt, body).back()};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Uneven>(*this); }
-
- protected:
-  Shape do_build(const Shape& input, const Random& /*random*/) override {
-    return input.without_dim(0);
-  }
 
  private:
   bool reads_;

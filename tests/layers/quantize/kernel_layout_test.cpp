@@ -87,11 +87,11 @@ class OwnWeights : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<OwnWeights>(*this); }
 
  protected:
-  Shape do_build(const Shape& /*input_shape*/, const Random& /*random*/) override {
+  void make_tensors(std::span<const Shape> /*input_shapes*/, const Random& /*random*/) override {
     kernel_ = Tensor::ones(kernel_shape_);
     bias_values_ = Tensor::zeros({bias_});
-    return output_;
   }
+  Shape result_shape(std::span<const Shape> /*input_shapes*/) const override { return output_; }
 
  private:
   Shape kernel_shape_;

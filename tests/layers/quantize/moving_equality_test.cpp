@@ -26,7 +26,7 @@ class OwnLayer : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<OwnLayer>(*this); }
 
  protected:
-  Shape do_build(const Shape& /*input*/, const Random& /*random*/) override { return result_; }
+  Shape result_shape(std::span<const Shape> /*input_shapes*/) const override { return result_; }
 
  private:
   Shape result_;

@@ -310,10 +310,10 @@ class Turned : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Turned>(*this); }
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
-    kernel_ = Tensor::ones({input_shape[0], input_shape[0]});
-    return input_shape;
+  void make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) override {
+    kernel_ = Tensor::ones({input_shapes[0][0], input_shapes[0][0]});
   }
+  Shape result_shape(std::span<const Shape> input_shapes) const override { return input_shapes[0]; }
 
  private:
   Tensor kernel_;

@@ -74,11 +74,11 @@ class Doubling : public Layer {
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Doubling>(*this); }
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
+  void make_tensors(std::span<const Shape> /*input_shapes*/, const Random& /*random*/) override {
     seen_ = Tensor::scalar(1.0F);
     updates_ = Tensor::scalar(2.0F);
-    return input_shape;
   }
+  Shape result_shape(std::span<const Shape> input_shapes) const override { return input_shapes[0]; }
 
  private:
   Tensor seen_;
