@@ -14,13 +14,14 @@ namespace octet::detail::onnx_import {
 namespace {
 
 /// What keeps the order of what it reads.
-constexpr std::array<std::string_view, 11> kKeepOrder = {"Relu",    "Clip",  "LeakyRelu", "PRelu",
-                                                         "Sigmoid", "Tanh",  "HardSwish", "Add",
-                                                         "Mul",     "Slice", "Split"};
+constexpr std::array<std::string_view, 14> kKeepOrder = {
+    "Relu",        "Clip", "LeakyRelu", "PRelu", "Sigmoid", "Tanh",  "HardSwish",
+    "HardSigmoid", "Add",  "Sub",       "Mul",   "Div",     "Slice", "Split"};
 /// What reads images or sequences with their channels in front.
-constexpr std::array<std::string_view, 7> kOfImages = {
-    "Conv", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
-    "Pad"};
+constexpr std::array<std::string_view, 10> kOfImages = {
+    "Conv",        "ConvTranspose",     "BatchNormalization", "MaxPool",
+    "AveragePool", "GlobalAveragePool", "GlobalMaxPool",      "Pad",
+    "Resize",      "Upsample"};
 
 bool is_one_of(std::string_view op, std::span<const std::string_view> list) {
   return std::ranges::find(list, op) != list.end();
@@ -92,8 +93,9 @@ bool same_weights(const Weights& a, const Weights& b) {
 }  // namespace
 
 const Operator* find_operator(std::string_view name) {
-  for (const auto operators : {activation_operators(), convolution_operators(), dense_operators(),
-                               merge_operators(), pooling_operators(), shape_operators()}) {
+  for (const auto operators :
+       {activation_operators(), arithmetic_operators(), convolution_operators(), dense_operators(),
+        merge_operators(), pooling_operators(), resizing_operators(), shape_operators()}) {
     const auto found = std::ranges::find(operators, name, &Operator::name);
     if (found != operators.end()) return &*found;
   }
@@ -225,15 +227,9 @@ void Builder::add_outputs() {
           "constant",
           printable(name));
     }
-    const Imported& value = found->second;
-    if (value.flattened.has_value()) {
-      refuse(
-          "import_onnx: output \"{}\": expected the flattening of images [channels, height, "
-          "width] to be read by a Dense layer, found it as a result: its order would differ",
-          printable(name));
-    }
     Node node;
     node.op = "output";
+    const Imported value = ordered(node, found->second);
     const bool vector = value.logical.rank() == 1;
     model_.output(vector ? arranged(node, value, {0}).value : value.value);
   }

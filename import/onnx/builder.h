@@ -69,6 +69,10 @@ class Builder {
   /// Returns input `i`, a constant that has to be there. Throws InvalidArgument where it is left
   /// out or computed.
   const Constant& required_constant(const Node& node, std::size_t i) const;
+  /// Whether input `i` of the node is a constant.
+  bool is_constant(const Node& node, std::size_t i) const {
+    return node.has(i) && graph_.constant(node.inputs[i]) != nullptr;
+  }
   /// Whether a node or the graph's outputs read `value`.
   bool is_read(const std::string& value) const { return read_.contains(value); }
   /// Makes a value the node's result number `i`, which is not the first. Those of which this is not
@@ -87,6 +91,8 @@ class Builder {
   /// read. Throws as arranged().
   Imported image(const Node& node, const Imported& x);
   Imported vector(const Node& node, const Imported& x);
+  /// `x` with its elements in ONNX's order, where it is the flattening of an image.
+  Imported ordered(const Node& node, const Imported& x);
   /// `x` as ONNX's Reshape to `logical` reads it.
   Imported reshaped(const Node& node, const Imported& x, const Shape& logical);
   /// `x` with zeros around it, which is an image.
@@ -128,10 +134,12 @@ struct Operator {
 
 // The operators, by family: each in a file of operators/.
 std::span<const Operator> activation_operators();
+std::span<const Operator> arithmetic_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> dense_operators();
 std::span<const Operator> merge_operators();
 std::span<const Operator> pooling_operators();
+std::span<const Operator> resizing_operators();
 std::span<const Operator> shape_operators();
 
 /// The operator of that name; null where Octet has none.

@@ -286,7 +286,7 @@ Constant cast(const Node& node, const Constant& x) {
 
 Constant filled(const Node& node, const Constant& shape, Graph& graph) {
   const Shape extents(std::vector<Index>(shape.integers().begin(), shape.integers().end()));
-  graph.spend(at(extents.size()));
+  graph.fill(at(extents.size()));
   const auto value = node.attributes.find("value");
   const auto* given =
       value == node.attributes.end() ? nullptr : std::get_if<Constant>(&value->second);

@@ -63,6 +63,16 @@ void Graph::spend(std::size_t elements) {
   budget -= elements;
 }
 
+void Graph::fill(std::size_t elements) {
+  if (elements > filled_budget) {
+    fail_format("ConstantOfShape makes more than the {} elements that are left for it",
+                filled_budget);
+  }
+  filled_budget -= elements;
+  // To be put in another order, and to be given to a layer.
+  budget += 3 * elements;
+}
+
 void require_rank(const Shape& shape) {
   if (shape.rank() > kMostRank) {
     refuse("expected at most {} axes, found {}", kMostRank, shape.rank());

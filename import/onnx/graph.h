@@ -120,11 +120,15 @@ struct Graph {
   /// How many more elements may be computed of constants and copied into layers: a small file must
   /// not make a huge model.
   std::size_t budget = 0;
+  /// How many of these may be one number, repeated: each may then become weights of a layer, too.
+  std::size_t filled_budget = 0;
 
   /// The constant of that name; null where there is none.
   const Constant* constant(const std::string& value) const;
   /// Takes `elements` from the budget. Throws FormatError where they are too many.
   void spend(std::size_t elements);
+  /// Takes `elements` that are filled with one number from theirs.
+  void fill(std::size_t elements);
 };
 
 /// The graph of a file. Without a folder, weights in external files are refused.

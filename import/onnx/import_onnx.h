@@ -8,7 +8,7 @@
 
 namespace octet {
 
-/// The float network in an ONNX file (opset 9 to 18), as PyTorch, tf2onnx and Keras export it: a
+/// The float network in an ONNX file (opset 7 to 24), as PyTorch, tf2onnx and Keras export it: a
 /// built Model with the file's weights, ready to be trained on, or given to quantize_model().
 ///
 /// ONNX images are [batch, channels, height, width], Octet's [batch, height, width, channels]: an

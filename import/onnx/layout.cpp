@@ -146,6 +146,22 @@ Imported Builder::vector(const Node& node, const Imported& x) {
   return arranged(node, x, {0});
 }
 
+Imported Builder::ordered(const Node& node, const Imported& x) {
+  if (!x.flattened.has_value()) return x;
+  const auto& [logical, axes] = *x.flattened;
+  std::vector<Index> extents;
+  for (const Index axis : axes) extents.push_back(axis < 0 ? 1 : logical[axis]);
+  Node part;
+  part.name = node.name + "/image";
+  Imported image = add(part, std::make_unique<Reshape>(Shape(std::move(extents))), {x}, axes);
+  image.logical = logical;
+  image = arranged(node, image, counting(logical.rank()));
+  part.name = node.name + "/ordered";
+  Imported result = add(part, std::make_unique<Flatten>(), {image}, {0});
+  result.not_negative = x.not_negative;
+  return result;
+}
+
 Imported Builder::reshaped(const Node& node, const Imported& x, const Shape& logical) {
   if (logical == x.logical) return x;
   if (logical.size() != x.logical.size()) {
@@ -158,10 +174,7 @@ Imported Builder::reshaped(const Node& node, const Imported& x, const Shape& log
     result.logical = logical;
     return result;
   }
-  if (x.flattened.has_value()) {
-    refuse("the flattening of images {} would have to become {}: reshape the images instead",
-           x.flattened->logical.to_string(), logical.to_string());
-  }
+  if (x.flattened.has_value()) return reshaped(node, ordered(node, x), logical);
   // A vector may be in another order, which the weights of the layer that reads it then have too.
   const bool moves = !x.in_order() && logical.rank() != 1;
   const Imported read = moves ? arranged(node, x, counting(x.logical.rank())) : x;

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <octet/import/onnx/graph.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ bool is_constant(const Graph& graph, const Node& node) {
 
 /// Whether the node passes its first input on.
 bool passes_on(const Graph& graph, const Node& node) {
-  if (node.op == "Identity") return true;
+  if (node.op == "Identity" || (node.op == "Sum" && node.inputs.size() == 1)) return true;
   if (node.op != "Dropout") return false;
   if (!node.has(2)) return true;
   const Constant* training = graph.constant(node.inputs[2]);
@@ -31,6 +32,24 @@ bool passes_on(const Graph& graph, const Node& node) {
     refuse("it drops when it runs: export the model in eval mode");
   }
   return true;
+}
+
+/// A Sum of n values as n - 1 Adds.
+std::vector<Node> adds_of(const Node& sum, Graph& graph) {
+  std::vector<Node> adds;
+  graph.spend(sum.inputs.size());
+  std::string last = sum.inputs.at(0);
+  for (std::size_t i = 1; i < sum.inputs.size(); ++i) {
+    Node add{.op = "Add",
+             .name = sum.name,
+             .inputs = {last, sum.inputs[i]},
+             .outputs = {},
+             .attributes = {}};
+    last = i + 1 == sum.inputs.size() ? sum.output() : fmt::format("{}/{}", sum.output(), i);
+    add.outputs = {last};
+    adds.push_back(std::move(add));
+  }
+  return adds;
 }
 
 /// What follows from constants becomes one; what passes its input on goes.
@@ -52,6 +71,10 @@ void fold(Graph& graph) {
     }
     if (node.has(0) && in_node(node, [&] { return passes_on(graph, node); })) {
       instead.emplace(node.output(), node.inputs[0]);
+      continue;
+    }
+    if (node.op == "Sum" && !node.inputs.empty()) {
+      for (Node& add : adds_of(node, graph)) nodes.push_back(std::move(add));
       continue;
     }
     nodes.push_back(std::move(node));

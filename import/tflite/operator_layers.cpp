@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/import/channel_affine.h>
 #include <octet/import/tflite/operator_layers.h>
 #include <octet/layers/layers.h>
 #include <octet/runtime/operators/split.h>
@@ -116,6 +117,9 @@ class Converter {
   template <class L>
   void add(L layer, FusedActivation activation) {
     add(std::move(layer));
+    add(activation);
+  }
+  void add(FusedActivation activation) {
     const Activation function = activation_of(activation);
     if (function == Activation::relu) add(ReLU());
     if (function == Activation::relu6) add(ReLU6());
@@ -226,8 +230,7 @@ class Converter {
     }
   }
 
-  /// x + c, x - c and x c of constants per channel, as the normalization by the mean 0 and the
-  /// variance 1, epsilon included.
+  /// x + c, x - c and x c of constants per channel.
   void per_channel(std::size_t computed, FusedActivation fused) {
     if (op_.code == OpCode::sub && computed == 1) refuse("of a constant as its first operand");
     const ModelTensor& x = input(computed);
@@ -242,13 +245,13 @@ class Converter {
       for (float& value : constant.mutable_span()) value = -value;
     }
     const bool scales = op_.code == OpCode::mul;
-    constexpr float kEpsilon = 0x1p-10F;
+    const Tensor ones = Tensor::ones({channels});
+    const Tensor zeros = Tensor::zeros({channels});
+    LayerWithTensors made = channel_affine(scales ? constant : ones, scales ? zeros : constant);
     result_.inputs = {op_.inputs.at(computed)};
-    result_.weights = {{"gamma", scales ? constant : Tensor::ones({channels})},
-                       {"beta", scales ? Tensor::zeros({channels}) : constant},
-                       {"moving_mean", Tensor::zeros({channels})},
-                       {"moving_variance", Tensor::full({channels}, 1.0F - kEpsilon)}};
-    add(BatchNorm({.epsilon = kEpsilon}), fused);
+    result_.weights = std::move(made.tensors);
+    result_.layers.push_back(std::move(made.layer));
+    add(fused);
   }
 
   Pool2DOptions pool() const {

@@ -4,6 +4,8 @@
 #include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/depthwise_conv2d.h>
+#include <octet/layers/slice.h>
+#include <octet/layers/transposed_conv2d.h>
 
 #include <algorithm>
 #include <numeric>
@@ -128,10 +130,89 @@ Imported import_conv(Builder& builder, const Node& node) {
                      std::move(tensors));
 }
 
+/// How many rows and columns of a transposed convolution's result are cut off in front and behind.
+/// Throws where there are fewer than asked for.
+Padding2D cut_around(const Node& node, const Shape& kernel, const std::array<Index, 2>& strides,
+                     const Imported& x) {
+  std::array<std::vector<std::int64_t>, 3> lists = {
+      node.integers("pads"), node.integers("output_padding"), node.integers("output_shape")};
+  auto& [pads, more, shape] = lists;
+  pads.resize(4);
+  more.resize(2);
+  const std::string automatic = node.text("auto_pad", "NOTSET");
+  std::array<std::array<Index, 2>, 2> cut{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Index in = x.logical[static_cast<Index>(i) + 1];
+    const Index full = (in - 1) * strides[i] + kernel[static_cast<Index>(i)];
+    cut[i] = {pads[i], pads[i + 2] - more[i]};
+    const bool has_shape = shape.size() >= 2;
+    if (has_shape || automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+      const Index out = has_shape ? shape[shape.size() - 2 + i] : in * strides[i];
+      const Index rest = full - out;
+      const Index half = rest / 2;
+      cut[i] =
+          automatic == "SAME_UPPER" ? std::array{half, rest - half} : std::array{rest - half, half};
+    }
+    const auto fits = [full](Index n) { return n >= 0 && n < full; };
+    if (!fits(cut[i][0]) || !fits(cut[i][1]) || cut[i][0] + cut[i][1] >= full) {
+      refuse(
+          "expected a result that lies within the {} rows or columns of its kernel, found {} cut "
+          "off in front and {} behind",
+          full, cut[i][0], cut[i][1]);
+    }
+  }
+  return {.top = cut[0][0], .bottom = cut[0][1], .left = cut[1][0], .right = cut[1][1]};
+}
+
+Imported import_conv_transpose(Builder& builder, const Node& node) {
+  const Constant& weights = builder.required_constant(node, 1);
+  const Shape& from = weights.shape;
+  const Imported x = builder.image(node, builder.input(node, 0));
+  const auto numbers = [&](std::string_view key) {
+    std::vector<std::int64_t> given = node.integers(key);
+    given.resize(2, 1);
+    return std::array<Index, 2>{given[0], given[1]};
+  };
+  const std::array<Index, 2> strides = numbers("strides");
+  const auto is_number = [](Index n) { return n > 0 && n < (Index{1} << 31); };
+  if (from.rank() != 4 || weights.floats().empty() || from[0] != x.logical[0] ||
+      node.integer("group", 1) != 1 || numbers("dilations") != std::array<Index, 2>{1, 1} ||
+      !std::ranges::all_of(strides, is_number)) {
+    refuse(
+        "expected a kernel [{} channels, filters, height, width] of one group, without dilation, "
+        "found {} and {} groups",
+        x.logical[0], from.to_string(), node.integer("group", 1));
+  }
+  const Index filters = from[1];
+  // [channels, filters, height, width] as [height, width, filters, channels].
+  Weights tensors = {{"kernel", kernel_of(weights, {from[2], from[3], filters, from[0]})}};
+  const bool bias = add_bias(builder, node, filters, tensors);
+  const Padding2D around = cut_around(node, {from[2], from[3]}, strides, x);
+  auto layer = std::make_unique<TransposedConv2D>(
+      filters, std::array{from[2], from[3]}, Activation::none,
+      TransposedConv2DLayerOptions{.strides = strides, .use_bias = bias});
+  Imported result = builder.add(node, std::move(layer), {x}, kImageAxes, std::move(tensors));
+  const auto kept = [&](Index axis, Index before, Index behind) {
+    if (before == 0 && behind == 0) return;
+    const Index size = result.physical[axis] - before - behind;
+    const Slice slice({.axis = axis, .begin = before, .size = size});
+    Node part;
+    part.name = node.name + "/cut";
+    result = builder.add(part, slice.clone(), {result}, kImageAxes);
+  };
+  // Octet's VALID has strides - kernel rows more where these are larger.
+  const Shape full = {(x.logical[1] - 1) * strides[0] + from[2],
+                      (x.logical[2] - 1) * strides[1] + from[3]};
+  kept(0, around.top, around.bottom + result.physical[0] - full[0]);
+  kept(1, around.left, around.right + result.physical[1] - full[1]);
+  return result;
+}
+
 Imported import_batch_norm(Builder& builder, const Node& node) {
   if (node.integer("training_mode", 0) != 0) {
     refuse("normalizes by the batch: export the model in eval mode");
   }
+  if (node.integer("spatial", 1) != 1) refuse("normalizes each pixel by itself (spatial 0)");
   const Imported& input = builder.input(node, 0);
   Imported x = input;
   if (input.logical.rank() == 3) {
@@ -167,8 +248,9 @@ Imported import_batch_norm(Builder& builder, const Node& node) {
   return result;
 }
 
-constexpr std::array<Operator, 2> kConvolutions = {
-    {{"BatchNormalization", import_batch_norm}, {"Conv", import_conv}}};
+constexpr std::array<Operator, 3> kConvolutions = {{{"BatchNormalization", import_batch_norm},
+                                                    {"Conv", import_conv},
+                                                    {"ConvTranspose", import_conv_transpose}}};
 
 }  // namespace
 

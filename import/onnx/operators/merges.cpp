@@ -1,46 +1,10 @@
 #include <octet/import/onnx/builder.h>
-#include <octet/layers/add.h>
 #include <octet/layers/concatenate.h>
-#include <octet/layers/multiply.h>
 
 #include <algorithm>
 
 namespace octet::detail::onnx_import {
 namespace {
-
-/// Returns both inputs with their axes in one order, that of the input with more axes.
-std::vector<Imported> matched(Builder& builder, const Node& node) {
-  const Imported& a = builder.input(node, 0);
-  const Imported& b = builder.input(node, 1);
-  if (a.logical.rank() != b.logical.rank() || a.flattened != b.flattened) {
-    refuse("expected two values of the same axes, found {} and {} (without the batch)",
-           a.logical.to_string(), b.logical.to_string());
-  }
-  const bool first = a.physical.rank() >= b.physical.rank();
-  const std::vector<Index>& axes = first ? a.axes : b.axes;
-  return {builder.arranged(node, a, axes), builder.arranged(node, b, axes)};
-}
-
-Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> layer) {
-  const std::vector<Imported> inputs = matched(builder, node);
-  std::vector<Index> logical;
-  for (Index i = 0; i < inputs[0].logical.rank(); ++i) {
-    logical.push_back(std::max(inputs[0].logical[i], inputs[1].logical[i]));
-  }
-  Imported result = builder.add(node, std::move(layer), inputs, inputs[0].axes);
-  result.logical = Shape(std::move(logical));
-  result.flattened = inputs[0].flattened;
-  result.not_negative = inputs[0].not_negative && inputs[1].not_negative;
-  return result;
-}
-
-Imported import_add(Builder& builder, const Node& node) {
-  return add_merge(builder, node, std::make_unique<Add>());
-}
-
-Imported import_mul(Builder& builder, const Node& node) {
-  return add_merge(builder, node, std::make_unique<Multiply>());
-}
 
 Imported import_concat(Builder& builder, const Node& node) {
   std::vector<Imported> inputs;
@@ -55,10 +19,7 @@ Imported import_concat(Builder& builder, const Node& node) {
   if (!whole && first.rank() == 3) axes = kImageAxes;
   bool not_negative = true;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const Imported& x = builder.input(node, i);
-    if (x.flattened.has_value()) {
-      refuse("joins the flattening of images [channels, height, width]: join the images instead");
-    }
+    const Imported x = builder.ordered(node, builder.input(node, i));
     if (x.logical.rank() != first.rank()) refuse("expected values of the same rank");
     inputs.push_back(builder.arranged(node, x, axes));
     not_negative = not_negative && x.not_negative;
@@ -71,8 +32,7 @@ Imported import_concat(Builder& builder, const Node& node) {
   return result;
 }
 
-constexpr std::array<Operator, 3> kMerges = {
-    {{"Add", import_add}, {"Concat", import_concat}, {"Mul", import_mul}}};
+constexpr std::array<Operator, 1> kMerges = {{{"Concat", import_concat}}};
 
 }  // namespace
 

@@ -23,9 +23,15 @@ Index example_axis(std::int64_t axis, Index rank) {
 
 Imported import_flatten(Builder& builder, const Node& node) {
   const Imported& x = builder.input(node, 0);
-  const Index axis = node.integer("axis", 1);
-  if (axis != 1 && axis != -x.logical.rank()) {
-    refuse("expected all of an example to be flattened (axis 1), found axis {}", axis);
+  const Index rank = x.logical.rank() + 1;
+  Index axis = node.integer("axis", 1);
+  if (axis < 0) axis += rank;
+  // Axes of extent 1 may stand on either side.
+  bool whole = axis >= 0 && axis <= rank && (axis > 0 || builder.batch() == 1);
+  for (Index i = 1; i < axis && whole; ++i) whole = x.logical[i - 1] == 1;
+  if (!whole) {
+    refuse("expected all of an example to be flattened (axis 1), found axis {} of [{}, {}]", axis,
+           builder.batch(), fmt::join(x.logical, ", "));
   }
   return builder.reshaped(node, x, {x.logical.size()});
 }
@@ -170,12 +176,10 @@ Imported import_pad(Builder& builder, const Node& node) {
 }
 
 /// `size` elements of an axis of ONNX' examples, from `begin` on.
-Imported cut(Builder& builder, const Node& node, const Imported& x, Index axis, Index begin,
+Imported cut(Builder& builder, const Node& node, const Imported& given, Index axis, Index begin,
              Index size) {
-  if (size == x.logical[axis]) return x;
-  if (x.flattened.has_value()) {
-    refuse("cuts the flattening of images [channels, height, width]: cut the images instead");
-  }
+  if (size == given.logical[axis]) return given;
+  const Imported x = builder.ordered(node, given);
   // An axis that the model does not have has extent 1.
   const auto at_axis = std::ranges::find(x.axes, axis);
   if (at_axis == x.axes.end()) refuse("expected elements of axis {}, found none", axis + 1);
@@ -219,6 +223,27 @@ Imported import_slice(Builder& builder, const Node& node) {
   return x;
 }
 
+/// Elements of one axis at constant indices, which lie in a row; one index drops the axis.
+Imported import_gather(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Index axis = example_axis(node.integer("axis", 0), x.logical.rank());
+  const Index extent = x.logical[axis];
+  const Constant& given = builder.required_constant(node, 1);
+  const Integers& indices = given.integers();
+  const bool fits = given.shape.rank() <= 1 && !indices.empty();
+  const Index begin = fits ? indices[0] + (indices[0] < 0 ? extent : 0) : -1;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const Index index = indices[i] + (indices[i] < 0 ? extent : 0);
+    if (fits && index == begin + static_cast<Index>(i) && index >= 0 && index < extent) continue;
+    refuse("expected indices in a row of an axis of {}, found [{}]", extent,
+           fmt::join(indices, ", "));
+  }
+  const Imported part = cut(builder, node, x, axis, begin, static_cast<Index>(indices.size()));
+  if (given.shape.rank() == 1) return part;
+  if (x.logical.rank() == 1) refuse("nothing but the batch would be left");
+  return builder.reshaped(node, part, part.logical.without_dim(axis));
+}
+
 /// The extents of a Split's results, which ONNX gives or are equal.
 Integers part_sizes(const Builder& builder, const Node& node, Index extent) {
   Integers sizes = numbers_of(builder, node, "split", 1);
@@ -251,7 +276,8 @@ Imported import_split(Builder& builder, const Node& node) {
   return first;
 }
 
-constexpr std::array<Operator, 8> kShapeOperators = {{{"Flatten", import_flatten},
+constexpr std::array<Operator, 9> kShapeOperators = {{{"Flatten", import_flatten},
+                                                      {"Gather", import_gather},
                                                       {"Pad", import_pad},
                                                       {"Reshape", import_reshape},
                                                       {"Slice", import_slice},

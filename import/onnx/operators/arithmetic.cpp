@@ -1,0 +1,169 @@
+#include <octet/core/ops/elementwise.h>
+#include <octet/import/channel_affine.h>
+#include <octet/import/onnx/builder.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/add.h>
+#include <octet/layers/multiply.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+// Arithmetic of two values, one of which may be a constant: one value, or one per channel.
+
+namespace octet::detail::onnx_import {
+namespace {
+
+/// Returns both inputs with their axes in one order, that of the input with more axes.
+std::vector<Imported> matched(Builder& builder, const Node& node) {
+  Imported a = builder.input(node, 0);
+  Imported b = builder.input(node, 1);
+  if (a.logical.rank() != b.logical.rank()) {
+    refuse("expected two values of the same axes, found {} and {} (without the batch)",
+           a.logical.to_string(), b.logical.to_string());
+  }
+  if (a.flattened != b.flattened) {
+    a = builder.ordered(node, a);
+    b = builder.ordered(node, b);
+  }
+  const bool first = a.physical.rank() >= b.physical.rank();
+  const std::vector<Index>& axes = first ? a.axes : b.axes;
+  return {builder.arranged(node, a, axes), builder.arranged(node, b, axes)};
+}
+
+Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> layer) {
+  const std::vector<Imported> inputs = matched(builder, node);
+  std::vector<Index> logical;
+  for (Index i = 0; i < inputs[0].logical.rank(); ++i) {
+    logical.push_back(std::max(inputs[0].logical[i], inputs[1].logical[i]));
+  }
+  Imported result = builder.add(node, std::move(layer), inputs, inputs[0].axes);
+  result.logical = Shape(std::move(logical));
+  result.flattened = inputs[0].flattened;
+  result.not_negative = inputs[0].not_negative && inputs[1].not_negative;
+  return result;
+}
+
+/// The axis of examples along which a constant varies that broadcasts to `logical`; -1 for one
+/// value. Throws for any other constant.
+Index varying_axis(const Constant& constant, const Shape& logical) {
+  // The constant's axes are the last ones of [batch, logical...].
+  const Index ahead = logical.rank() - constant.shape.rank();
+  Index found = -1;
+  for (Index i = 0; i < constant.shape.rank(); ++i) {
+    if (constant.shape[i] == 1) continue;
+    const Index axis = ahead + i;
+    if (axis < 0 || found >= 0 || constant.shape[i] != logical[axis]) {
+      refuse(
+          "expected a constant of one value, or of one for each index of one axis of {}, found "
+          "{}",
+          logical.to_string(), constant.shape.to_string());
+    }
+    found = axis;
+  }
+  return found;
+}
+
+/// `x` with `axis` of ONNX last, where the model has its channels.
+Imported with_channels(Builder& builder, const Node& node, const Imported& x, Index axis) {
+  if (axis < 0 || x.axes.back() == axis) return x;
+  std::vector<Index> axes;
+  std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index one) { return one != axis; });
+  axes.push_back(axis);
+  return builder.arranged(node, x, axes);
+}
+
+/// A constant's values as the channels of `x` have them.
+Tensor channels_of(const Constant& constant, const Imported& x) {
+  const Index channels = x.physical.rank() == 0 ? 0 : x.physical.dim(-1);
+  const std::vector<float>& values = constant.floats();
+  const bool flat = x.flattened.has_value() && values.size() > 1;
+  const std::vector<Index> order = flat ? x.order() : std::vector<Index>();
+  Tensor result({channels});
+  for (Index c = 0; c < channels; ++c) {
+    const Index from = values.size() == 1 ? 0 : flat ? order[at(c)] : c;
+    result.mutable_data()[c] = values.at(at(from));
+  }
+  return result;
+}
+
+/// x gamma + beta.
+Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor gamma, Tensor beta) {
+  const auto all = [](const Tensor& tensor, float value) {
+    return std::ranges::all_of(tensor.span(), [value](float v) { return v == value; });
+  };
+  if (all(gamma, 1.0F) && all(beta, 0.0F)) return x;
+  const auto not_negative = [](const Tensor& tensor) {
+    return std::ranges::all_of(tensor.span(), [](float v) { return v >= 0.0F; });
+  };
+  const bool stays = x.not_negative && not_negative(gamma) && not_negative(beta);
+  LayerWithTensors made = channel_affine(std::move(gamma), std::move(beta));
+  Weights weights;
+  for (NamedTensor& tensor : made.tensors) weights.emplace_back(tensor.name, tensor.tensor);
+  Imported result = builder.add(node, std::move(made.layer), {x}, x.axes, std::move(weights));
+  result.logical = x.logical;
+  result.flattened = x.flattened;
+  result.not_negative = stays;
+  return result;
+}
+
+/// `node` with a constant as input `1 - computed`.
+Imported with_constant(Builder& builder, const Node& node, std::size_t computed) {
+  const Constant& constant = builder.required_constant(node, 1 - computed);
+  const Imported& given = builder.input(node, computed);
+  const Imported x = with_channels(builder, node, given, varying_axis(constant, given.logical));
+  Tensor value = channels_of(constant, x);
+  const Tensor ones = Tensor::ones(value.shape());
+  const Tensor zeros = Tensor::zeros(value.shape());
+  if (node.op == "Add") return affine(builder, node, x, ones, value);
+  if (node.op == "Mul") return affine(builder, node, x, value, zeros);
+  if (node.op == "Sub" && computed == 0) return affine(builder, node, x, ones, value * -1.0F);
+  if (node.op == "Sub") return affine(builder, node, x, ones * -1.0F, value);
+  if (computed == 1) refuse("divides a constant by a value: Octet has no such layer");
+  for (float& v : value.mutable_span()) v = 1.0F / v;
+  if (!std::ranges::all_of(value.span(), [](float v) { return std::isfinite(v); })) {
+    refuse("divides by 0");
+  }
+  return affine(builder, node, x, value, zeros);
+}
+
+Imported import_arithmetic(Builder& builder, const Node& node) {
+  for (const std::size_t computed : {0U, 1U}) {
+    if (builder.is_constant(node, 1 - computed)) return with_constant(builder, node, computed);
+  }
+  if (node.op == "Add") return add_merge(builder, node, std::make_unique<Add>());
+  if (node.op == "Mul") return add_merge(builder, node, std::make_unique<Multiply>());
+  refuse("expected a constant operand, found two computed values");
+}
+
+/// max(0, min(1, alpha x + beta)): 6 times that is a ReLU6.
+Imported import_hard_sigmoid(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Shape channels{x.physical.rank() == 0 ? 1 : x.physical.dim(-1)};
+  const auto named = [&](std::string_view part) {
+    Node made = node;
+    made.name += part;
+    return made;
+  };
+  const Imported scaled =
+      affine(builder, named("/scaled"), x, Tensor::full(channels, 6.0F * node.real("alpha", 0.2F)),
+             Tensor::full(channels, 6.0F * node.real("beta", 0.5F)));
+  Imported clamped = builder.add(named("/clamp"), std::make_unique<ReLU6>(), {scaled}, scaled.axes);
+  clamped.logical = x.logical;
+  clamped.flattened = x.flattened;
+  clamped.not_negative = true;
+  return affine(builder, node, clamped, Tensor::full(channels, 1.0F / 6.0F),
+                Tensor::zeros(channels));
+}
+
+constexpr std::array<Operator, 5> kArithmetic = {{{"Add", import_arithmetic},
+                                                  {"Div", import_arithmetic},
+                                                  {"HardSigmoid", import_hard_sigmoid},
+                                                  {"Mul", import_arithmetic},
+                                                  {"Sub", import_arithmetic}}};
+
+}  // namespace
+
+std::span<const Operator> arithmetic_operators() { return kArithmetic; }
+
+}  // namespace octet::detail::onnx_import
