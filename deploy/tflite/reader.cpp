@@ -7,6 +7,8 @@
 #include <octet/deploy/tflite/tensor_reader.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -33,7 +35,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  IntegerModel read() {
+  IntegerModel read(HybridWeights hybrid) {
     if (file_.version() != detail::kSchemaVersion) {
       detail::fail_tflite("expected schema version {}, found {}", detail::kSchemaVersion,
                           file_.version());
@@ -56,6 +58,7 @@ class Reader {
     model_.inputs = read_values(graph.inputs(), model_.tensors.size(), "model inputs");
     model_.outputs = read_values(graph.outputs(), model_.tensors.size(), "model outputs");
     drop_decode_inputs();
+    if (hybrid == HybridWeights::as_floats) read_hybrid_weights();
     read_metadata();
     model_.validate();
     return std::move(model_);
@@ -174,8 +177,10 @@ class Reader {
     const tflite::OperatorCode& entry = code_of(index, source);
     const flatbuffers::String* custom = entry.custom_code();
     if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
-      model_.operators.push_back(read_operator(index, source, entry));
-      mark(model_.operators.back().inputs, read_tensors_);
+      Operator op = read_operator(index, source, entry);
+      if (makes_constant(op)) return;
+      mark(op.inputs, read_tensors_);
+      model_.operators.push_back(std::move(op));
     } else if (custom != nullptr && custom->string_view() == detail::kTflmDecode) {
       decode(index, source);
     } else {
@@ -191,6 +196,67 @@ class Reader {
                           model_.tensors.size());
     }
     return model_.tensors[static_cast<std::size_t>(index)];
+  }
+
+  /// Whether `op` is the DEQUANTIZE of a constant of float16, which is read as float32: its result
+  /// is that constant then.
+  bool makes_constant(const Operator& op) {
+    const auto is_float = [&](std::int32_t tensor) {
+      return tensor >= 0 && static_cast<std::size_t>(tensor) < model_.tensors.size() &&
+             model_.tensors[static_cast<std::size_t>(tensor)].dtype == DType::float32;
+    };
+    if (op.code != OpCode::dequantize || op.inputs.size() != 1 || op.outputs.size() != 1 ||
+        !is_float(op.inputs[0]) || !is_float(op.outputs[0]) ||
+        is_marked(op.outputs[0], read_tensors_)) {
+      return false;
+    }
+    const ModelTensor& constant = model_.tensors[static_cast<std::size_t>(op.inputs[0])];
+    ModelTensor& output = model_.tensors[static_cast<std::size_t>(op.outputs[0])];
+    if (!constant.is_constant() || output.is_constant() || output.shape != constant.shape) {
+      return false;
+    }
+    budget_.take(constant.data.size());
+    output.data = constant.data;
+    mark(op.inputs, decode_inputs_);
+    return true;
+  }
+
+  /// See HybridWeights::as_floats.
+  void read_hybrid_weights() {
+    for (const Operator& op : model_.operators) {
+      const bool multiplies = op.code == OpCode::fully_connected || op.code == OpCode::conv_2d ||
+                              op.code == OpCode::depthwise_conv_2d ||
+                              op.code == OpCode::transpose_conv;
+      if (!multiplies || op.inputs.size() < 2) continue;
+      const std::string who = std::string(to_string(op.code));
+      ModelTensor& weights = tensor_at(op.inputs[1], who);
+      if (tensor_at(op.inputs[0], who).dtype == DType::float32 && weights.dtype == DType::int8 &&
+          weights.is_constant() && !weights.quantization.scales.empty()) {
+        make_real(weights);
+      }
+    }
+  }
+
+  /// Makes quantized values the float32 values that they stand for.
+  void make_real(ModelTensor& tensor) {
+    const QuantParams params = std::exchange(tensor.quantization, ModelTensor().quantization);
+    const auto axis = static_cast<std::size_t>(params.quantized_dimension);
+    std::size_t behind = 1;
+    for (std::size_t i = axis + 1; i < tensor.shape.size(); ++i) {
+      behind *= static_cast<std::size_t>(std::max(tensor.shape[i], 0));
+    }
+    budget_.take(tensor.data.size() * sizeof(float));
+    std::vector<std::uint8_t> bytes(tensor.data.size() * sizeof(float));
+    for (std::size_t i = 0; i < tensor.data.size(); ++i) {
+      const std::size_t channel = i / behind % params.scales.size();
+      const auto q = static_cast<std::int8_t>(tensor.data[i]);
+      const float real = params.scales[channel] *
+                         static_cast<float>(std::int32_t{q} - params.zero_points[channel]);
+      std::memcpy(bytes.data() + i * sizeof(float), &real, sizeof(real));
+    }
+    tensor.dtype = DType::float32;
+    tensor.stored_bits = 8;
+    tensor.data.assign(bytes.begin(), bytes.end());
   }
 
   /// Makes constants of the outputs of TFLM_DECODE: all that it reads is constant.
@@ -312,17 +378,17 @@ std::vector<std::vector<std::string>> detail::tflite_refusals(const tflite::Mode
   return result;
 }
 
-IntegerModel from_tflite(std::span<const std::uint8_t> bytes) {
+IntegerModel from_tflite(std::span<const std::uint8_t> bytes, HybridWeights hybrid) {
   IntegerModel model;
   detail::with_tflite(
-      bytes, [&](const tflite::Model& file) { model = Reader(file, bytes.size()).read(); });
+      bytes, [&](const tflite::Model& file) { model = Reader(file, bytes.size()).read(hybrid); });
   return model;
 }
 
-IntegerModel read_tflite(const std::filesystem::path& path) {
+IntegerModel read_tflite(const std::filesystem::path& path, HybridWeights hybrid) {
   const MappedFile file(path);
   try {
-    return from_tflite(file.bytes());
+    return from_tflite(file.bytes(), hybrid);
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("'{}': {}", path.string(), error.what()));
   }

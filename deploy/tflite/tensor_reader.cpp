@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/half.h>
 #include <octet/core/printable.h>
 #include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/tflite/operators.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <optional>
 #include <tuple>
 
@@ -54,7 +56,9 @@ ModelTensor TensorReader::read(std::size_t index, const tflite::Tensor& source) 
   ModelTensor tensor;
   tensor.name = text(source.name());
   const std::string who = fmt::format("tensor {} '{}'", index, printable(tensor.name));
-  const auto dtype = known_type(source.type());
+  const auto* data = buffer_data(source.buffer(), who);
+  const bool is_half = source.type() == tflite::TensorType::FLOAT16 && size_or_zero(data) > 0;
+  const auto dtype = is_half ? DType::float32 : known_type(source.type());
   if (!dtype) {
     fail_tflite("{}: type {} is not supported", who, type_name(source.type()));
   }
@@ -65,8 +69,29 @@ ModelTensor TensorReader::read(std::size_t index, const tflite::Tensor& source) 
   tensor.shape = read_values(source.shape(), kMaxRank, who, *budget_);
   tensor.shape_signature = read_values(source.shape_signature(), kMaxRank, who, *budget_);
   if (source.quantization() != nullptr) read_quantization(*source.quantization(), who, tensor);
-  read_data(buffer_data(source.buffer(), who), who, tensor);
+  if (is_half) {
+    read_halves(*data, who, tensor);
+  } else {
+    read_data(data, who, tensor);
+  }
   return tensor;
+}
+
+void TensorReader::read_halves(const flatbuffers::Vector<std::uint8_t>& data, std::string_view who,
+                               ModelTensor& tensor) const {
+  const auto count = static_cast<std::size_t>(tensor.size());
+  if (data.size() != 2 * count) {
+    fail_tflite("{}: {} bytes of data, but its shape [{}] of float16 needs {}", who, data.size(),
+                fmt::join(tensor.shape, ", "), 2 * count);
+  }
+  budget_->take(count * sizeof(float));
+  tensor.data.resize(count * sizeof(float));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, data.data() + 2 * i, sizeof(half));
+    const float value = float_of_half(half);
+    std::memcpy(tensor.data.data() + sizeof(float) * i, &value, sizeof(value));
+  }
 }
 
 void TensorReader::read_data(const flatbuffers::Vector<std::uint8_t>* data, std::string_view who,

@@ -31,6 +31,9 @@ class TensorReader {
  private:
   void read_data(const flatbuffers::Vector<std::uint8_t>* data, std::string_view who,
                  ModelTensor& tensor) const;
+  /// The constants of a tensor of float16, as float32.
+  void read_halves(const flatbuffers::Vector<std::uint8_t>& data, std::string_view who,
+                   ModelTensor& tensor) const;
   void read_quantization(const tflite::QuantizationParameters& source, std::string_view who,
                          ModelTensor& tensor) const;
 

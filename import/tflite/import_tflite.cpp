@@ -187,7 +187,7 @@ Model import_float_model(const IntegerModel& source) {
 }
 
 Model import_tflite(const std::filesystem::path& path) {
-  const IntegerModel source = read_tflite(path);
+  const IntegerModel source = read_tflite(path, HybridWeights::as_floats);
   try {
     return import_float_model(source);
   } catch (const FormatError& error) {

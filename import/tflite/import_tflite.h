@@ -28,6 +28,8 @@ namespace octet {
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH                         LeakyReLU, HardSwish
 ///
+/// Weights of float16, and of int8 beside activations of float32, become float32.
+///
 /// Throws as read_tflite(), and FormatError that names every operator that cannot be imported, its
 /// number and why, and says how many of the others can; for a model that is quantized, and one
 /// without a batch axis.

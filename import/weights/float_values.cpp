@@ -1,7 +1,7 @@
+#include <octet/core/half.h>
 #include <octet/import/weights/float_values.h>
 
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 namespace octet::detail {
@@ -20,19 +20,6 @@ void convert_all(std::span<const std::uint8_t> bytes, std::span<float> to, Conve
 }
 
 }  // namespace
-
-float float_of_half(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000U) << 16U;
-  const std::uint32_t exponent = (bits >> 10U) & 0x1FU;
-  const std::uint32_t mantissa = bits & 0x3FFU;
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign == 0 ? magnitude : -magnitude;
-  }
-  // The exponents' offsets are 15 and 127; 31 is that of infinities and NaN.
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | (wide << 23U) | (mantissa << 13U));
-}
 
 Tensor float_tensor(FloatType type, const Shape& shape, std::span<const std::uint8_t> bytes) {
   Tensor result(shape);

@@ -12,9 +12,6 @@ namespace octet::detail {
 
 enum class FloatType { f16, bf16, f32, f64 };
 
-/// The number that 16 bits stand for, IEEE 754 binary16; every one is a float.
-float float_of_half(std::uint16_t bits);
-
 /// The numbers of `bytes`, little-endian and of any alignment, which are shape.size() many; of f64
 /// the nearest float, ties to even.
 Tensor float_tensor(FloatType type, const Shape& shape, std::span<const std::uint8_t> bytes);

@@ -57,29 +57,29 @@ struct TfliteFile {
 
 TEST_F(OctetInspect, NamesOperatorsAndTypesOfATfliteFileThatIsRefused) {
   TfliteFile file;
-  // SOFTMAX becomes CUMSUM; the weights of the first layer, read by operator 1, float16.
+  // SOFTMAX becomes CUMSUM; the weights of the first layer, read by operator 1, float64.
   file.put<std::int32_t>(
       file.root().tables(model_field::operator_codes)[2].place(code_field::builtin_code), 128);
-  file.put<std::int8_t>(file.graph().tables(graph_field::tensors)[2].place(tensor_field::type), 1);
+  file.put<std::int8_t>(file.graph().tables(graph_field::tensors)[2].place(tensor_field::type), 10);
   write_file_atomic(path("m.tflite"), file.bytes);
   const std::string text = text_of_refused(path("m.tflite"));
   for (const char* part :
-       {"refused: '", "type float16 is not supported",
+       {"refused: '", "type float64 is not supported",
         "5 operators, 2 of which Octet does not take", "\n!     1  FULLY_CONNECTED",
-        "tensor 2 'dense_1/kernel': type float16 is not supported\n", "\n!     3  CUMSUM",
+        "tensor 2 'dense_1/kernel': type float64 is not supported\n", "\n!     3  CUMSUM",
         "         CUMSUM is not supported\n", "\n      2  FULLY_CONNECTED",
         "input: tensor 0 'input', float32 [-1, 6]",
-        "dense_1/kernel                   float16  [5, 6]", "5 scales along axis 0"}) {
+        "dense_1/kernel                   float64  [5, 6]", "5 scales along axis 0"}) {
     expect_mentions(text, part);
   }
   const json found = json_of_refused(path("m.tflite"));
-  expect_mentions(found.at("refusal").get<std::string>(), "float16");
+  expect_mentions(found.at("refusal").get<std::string>(), "float64");
   const json& graph = found.at("graphs").at(0);
   EXPECT_EQ(graph.at("operators").size(), 5U);
   EXPECT_EQ(graph.at("operators")[0].at("refusal"), "");
   EXPECT_EQ(graph.at("operators")[3].at("operator"), "CUMSUM");
   EXPECT_EQ(graph.at("operators")[3].at("refusal"), "CUMSUM is not supported");
-  EXPECT_EQ(graph.at("tensors")[2].at("dtype"), "float16");
+  EXPECT_EQ(graph.at("tensors")[2].at("dtype"), "float64");
   EXPECT_EQ(graph.at("tensors")[2].at("quantization_parameters").at("scales").size(), 5U);
 }
 

@@ -129,8 +129,8 @@ TEST(ForeignTflite, TheAxisOfOneScaleIsNotLookedAt) {
 
 TEST(ForeignTflite, TensorFaultsAreNamed) {
   File type;
-  type.put<std::int8_t>(type.tensor(2).place(tensor_field::type), 1);
-  type.expect_error("tensor 2 'dense_1/kernel': type float16 is not supported");
+  type.put<std::int8_t>(type.tensor(2).place(tensor_field::type), 10);
+  type.expect_error("tensor 2 'dense_1/kernel': type float64 is not supported");
   File buffer;
   buffer.put<std::uint32_t>(buffer.tensor(2).place(tensor_field::buffer), 77);
   buffer.expect_error("tensor 2 'dense_1/kernel': buffer 77 outside");

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/import/weights/float_values.h>
+#include <octet/core/half.h>
 #include <octet/import/weights/weight_file.h>
 #include <octet/tests/import/safetensors_files.h>
 
