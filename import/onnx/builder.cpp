@@ -95,7 +95,8 @@ bool same_weights(const Weights& a, const Weights& b) {
 const Operator* find_operator(std::string_view name) {
   for (const auto operators :
        {activation_operators(), arithmetic_operators(), convolution_operators(), dense_operators(),
-        merge_operators(), pooling_operators(), resizing_operators(), shape_operators()}) {
+        merge_operators(), pooling_operators(), recurrent_operators(), resizing_operators(),
+        shape_operators()}) {
     const auto found = std::ranges::find(operators, name, &Operator::name);
     if (found != operators.end()) return &*found;
   }
@@ -106,6 +107,7 @@ Builder::Builder(Graph& graph)
     : graph_(graph), model_(cleaned(graph.name).empty() ? "onnx" : cleaned(graph.name)) {
   for (const Node& node : graph.nodes) read_.insert(node.inputs.begin(), node.inputs.end());
   read_.insert(graph.outputs.begin(), graph.outputs.end());
+  read_.erase("");  // Operands that are left out.
 }
 
 Model Builder::build() {
@@ -192,9 +194,9 @@ void Builder::import(const Node& node) {
     value = evaluate(node, inputs, graph_);
   } else if (node.op == "Shape") {
     if (!node.attributes.empty()) refuse("expected the whole shape to be read");
-    const Shape& shape = input(node, 0).logical;
-    std::vector<std::int64_t> extents(shape.begin(), shape.end());
-    extents.insert(extents.begin(), kBatch);
+    const Imported& x = this->value(node, 0);
+    std::vector<std::int64_t> extents(x.logical.begin(), x.logical.end());
+    extents.insert(extents.begin() + x.batch, kBatch);
     value = Constant{{static_cast<Index>(extents.size())}, std::move(extents)};
   }
   if (value.has_value()) {
@@ -230,12 +232,23 @@ void Builder::add_outputs() {
     Node node;
     node.op = "output";
     const Imported value = ordered(node, found->second);
+    if (value.batch != 0) {
+      refuse("import_onnx: output \"{}\": expected the batch to stay in front, found it as axis {}",
+             printable(name), value.batch);
+    }
     const bool vector = value.logical.rank() == 1;
     model_.output(vector ? arranged(node, value, {0}).value : value.value);
   }
 }
 
 const Imported& Builder::input(const Node& node, std::size_t i) const {
+  const Imported& found = value(node, i);
+  if (found.batch != 0)
+    refuse("expected the batch to stay in front, found it as axis {}", found.batch);
+  return found;
+}
+
+const Imported& Builder::value(const Node& node, std::size_t i) const {
   if (!node.has(i)) refuse("expected input {}, found none", i);
   const auto found = values_.find(node.inputs[i]);
   if (found == values_.end()) {

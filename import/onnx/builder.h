@@ -31,6 +31,8 @@ struct Imported {
   /// By axis of the model: that of ONNX, or -1 for an extent of 1 that ONNX does not have. Axes of
   /// ONNX that are not named have extent 1.
   std::vector<Index> axes;
+  /// Which of ONNX's axes the batch is: the first, but for recurrent operators.
+  Index batch = 0;
   /// How a vector was flattened from an image whose axes were in another order.
   std::optional<Flattened> flattened{};
   /// Whether no element is below 0, as behind a ReLU.
@@ -61,8 +63,11 @@ class Builder {
   // What the functions of operators use. `node` is the node that is being imported.
 
   std::int64_t opset() const { return graph_.opset; }
-  /// Input `i` of the node, which is computed. Throws InvalidArgument for a constant.
+  /// Input `i` of the node, which is computed. Throws InvalidArgument for a constant, and where the
+  /// batch is not in front.
   const Imported& input(const Node& node, std::size_t i) const;
+  /// Input `i`, wherever its batch is.
+  const Imported& value(const Node& node, std::size_t i) const;
   /// Input `i`, which is a constant; null where it is left out. Throws InvalidArgument for a value
   /// that is computed.
   const Constant* constant(const Node& node, std::size_t i) const;
@@ -139,6 +144,7 @@ std::span<const Operator> convolution_operators();
 std::span<const Operator> dense_operators();
 std::span<const Operator> merge_operators();
 std::span<const Operator> pooling_operators();
+std::span<const Operator> recurrent_operators();
 std::span<const Operator> resizing_operators();
 std::span<const Operator> shape_operators();
 

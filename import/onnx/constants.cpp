@@ -285,7 +285,10 @@ Constant cast(const Node& node, const Constant& x) {
 }
 
 Constant filled(const Node& node, const Constant& shape, Graph& graph) {
-  const Shape extents(std::vector<Index>(shape.integers().begin(), shape.integers().end()));
+  // What is filled for every example is there once, and broadcasts.
+  std::vector<Index> numbers(shape.integers().begin(), shape.integers().end());
+  std::ranges::replace(numbers, kBatch, Index{1});
+  const Shape extents(std::move(numbers));
   graph.fill(at(extents.size()));
   const auto value = node.attributes.find("value");
   const auto* given =

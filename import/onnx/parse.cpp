@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <google/protobuf/arena.h>
 #include <octet/core/printable.h>
 #include <octet/import/onnx/tensor_reader.h>
@@ -77,6 +78,8 @@ Attribute attribute_of(const onnx::AttributeProto& attribute, TensorReader& tens
       return std::vector<float>(attribute.floats().begin(), attribute.floats().end());
     case Proto::INTS:
       return std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
+    case Proto::STRINGS:
+      return fmt::format("{}", fmt::join(attribute.strings(), ","));
     default:
       // A graph, or a list of tensors: no operator that is imported has one.
       return std::string();

@@ -14,11 +14,32 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-/// An axis of ONNX as one of examples. Throws for the batch.
-Index example_axis(std::int64_t axis, Index rank) {
+/// An axis of ONNX as one of the examples of `x`. Throws for the batch.
+Index example_axis(std::int64_t axis, const Imported& x) {
+  const Index rank = x.logical.rank();
   const Index counted = axis < 0 ? axis + rank + 1 : axis;
-  if (counted < 1 || counted > rank) refuse("expected an axis of examples, found {}", axis);
-  return counted - 1;
+  if (counted < 0 || counted > rank || counted == x.batch) {
+    refuse("expected an axis of examples, found {}", axis);
+  }
+  return counted > x.batch ? counted - 1 : counted;
+}
+
+/// `x` where each axis of its examples of which `is_dropped` says so is gone.
+Imported without_axes(Builder& builder, const Node& node, const Imported& x,
+                      const std::vector<bool>& is_dropped) {
+  std::vector<Index> extents;
+  Index batch = x.batch;
+  for (Index i = 0; i < x.logical.rank(); ++i) {
+    if (!is_dropped[at(i)]) {
+      extents.push_back(x.logical[i]);
+    } else if (i < x.batch) {
+      --batch;
+    }
+  }
+  if (extents.empty()) refuse("nothing but the batch would be left");
+  Imported result = builder.reshaped(node, x, Shape(std::move(extents)));
+  result.batch = batch;
+  return result;
 }
 
 Imported import_flatten(Builder& builder, const Node& node) {
@@ -71,69 +92,79 @@ Imported import_reshape(Builder& builder, const Node& node) {
 }
 
 Imported import_squeeze(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
   const Index rank = x.logical.rank();
   const auto axes = axes_of(node, 1, node.has(1) ? builder.constant(node, 1) : nullptr);
-  std::vector<bool> dropped(static_cast<std::size_t>(rank));
-  for (Index i = 0; i < rank && !axes.has_value(); ++i) {
-    dropped[static_cast<std::size_t>(i)] = x.logical[i] == 1;
-  }
+  std::vector<bool> dropped(at(rank));
+  for (Index i = 0; i < rank && !axes.has_value(); ++i) dropped[at(i)] = x.logical[i] == 1;
   for (const std::int64_t axis : axes.value_or(Integers())) {
-    const Index i = example_axis(axis, rank);
+    const Index i = example_axis(axis, x);
     if (x.logical[i] != 1) refuse("expected extent 1 of axis {}, found {}", axis, x.logical[i]);
-    dropped[static_cast<std::size_t>(i)] = true;
+    dropped[at(i)] = true;
   }
-  std::vector<Index> extents;
-  for (Index i = 0; i < rank; ++i) {
-    if (!dropped[static_cast<std::size_t>(i)]) extents.push_back(x.logical[i]);
-  }
-  if (extents.empty()) refuse("nothing but the batch would be left");
-  return builder.reshaped(node, x, Shape(std::move(extents)));
+  return without_axes(builder, node, x, dropped);
 }
 
 Imported import_unsqueeze(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
   const auto axes = axes_of(node, 1, node.has(1) ? builder.constant(node, 1) : nullptr);
   constexpr std::size_t kMost = 4;
   if (!axes.has_value() || axes->size() > kMost) refuse("expected one to {} axes", kMost);
-  const Index rank = x.logical.rank() + static_cast<Index>(axes->size());
-  std::vector<bool> added(static_cast<std::size_t>(rank));
+  const Index rank = x.logical.rank() + 1 + static_cast<Index>(axes->size());
+  std::vector<bool> added(at(rank));
   for (const std::int64_t axis : *axes) {
-    added[static_cast<std::size_t>(example_axis(axis, rank))] = true;
+    const Index counted = axis < 0 ? axis + rank : axis;
+    if (counted < 0 || counted >= rank) refuse("expected an axis of examples, found {}", axis);
+    added[at(counted)] = true;
   }
-  if (std::ranges::count(added, true) != static_cast<std::ptrdiff_t>(axes->size())) {
+  if (std::ranges::count(added, true) != std::ssize(*axes)) {
     refuse("expected different axes, found [{}]", fmt::join(*axes, ", "));
   }
   std::vector<Index> extents;
-  extents.reserve(added.size());
-  Index next = 0;
-  for (const bool is_new : added) extents.push_back(is_new ? 1 : x.logical[next++]);
-  return builder.reshaped(node, x, Shape(std::move(extents)));
+  Index batch = -1;
+  Index next = 0;  // Among ONNX's axes of x.
+  for (Index place = 0; place < rank; ++place) {
+    if (added[at(place)]) {
+      extents.push_back(1);
+    } else if (next++ == x.batch) {
+      batch = place;
+    } else {
+      extents.push_back(x.logical[next - 1 > x.batch ? next - 2 : next - 1]);
+    }
+  }
+  Imported result = builder.reshaped(node, x, Shape(std::move(extents)));
+  result.batch = batch;
+  if (batch != x.batch && x.batch == 0)
+    refuse("expected an axis of examples, found {}", (*axes)[0]);
+  return result;
 }
 
 Imported import_transpose(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
   const Index rank = x.logical.rank();
   const Integers perm = node.integers("perm");
   std::vector<Index> sorted(perm.begin(), perm.end());
   std::ranges::sort(sorted);
-  bool valid = static_cast<Index>(perm.size()) == rank + 1 && perm[0] == 0;
+  bool valid = std::ssize(perm) == rank + 1;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     valid = valid && sorted[i] == static_cast<Index>(i);
   }
-  if (!valid) {
-    refuse("expected the batch to stay in front, found perm [{}]", fmt::join(perm, ", "));
-  }
+  if (!valid)
+    refuse("expected each of {} axes once, found perm [{}]", rank + 1, fmt::join(perm, ", "));
   Imported result = x;
   std::vector<Index> logical;
-  std::vector<Index> to(static_cast<std::size_t>(rank));
-  for (Index i = 0; i < rank; ++i) {
-    const Index from = perm[static_cast<std::size_t>(i) + 1] - 1;
-    to[static_cast<std::size_t>(from)] = i;
+  std::vector<Index> to(at(rank));
+  for (std::size_t i = 0; i < perm.size(); ++i) {
+    if (perm[i] == x.batch) {
+      result.batch = static_cast<Index>(i);
+      continue;
+    }
+    const Index from = example_axis(perm[i], x);
+    to[at(from)] = std::ssize(logical);
     logical.push_back(x.logical[from]);
   }
   for (Index& axis : result.axes) {
-    if (axis >= 0) axis = to[static_cast<std::size_t>(axis)];
+    if (axis >= 0) axis = to[at(axis)];
   }
   result.logical = Shape(std::move(logical));
   return result;
@@ -186,12 +217,13 @@ Imported cut(Builder& builder, const Node& node, const Imported& given, Index ax
   const Slice slice({.axis = at_axis - x.axes.begin(), .begin = begin, .size = size});
   Imported result = builder.add(node, slice.clone(), {x}, x.axes);
   result.logical = x.logical.with_dim(axis, size);
+  result.batch = x.batch;
   result.not_negative = x.not_negative;
   return result;
 }
 
 Imported import_slice(Builder& builder, const Node& node) {
-  Imported x = builder.input(node, 0);
+  Imported x = builder.value(node, 0);
   const Integers starts = numbers_of(builder, node, "starts", 1);
   const Integers ends = numbers_of(builder, node, "ends", 2);
   Integers axes = numbers_of(builder, node, "axes", 3);
@@ -211,8 +243,8 @@ Imported import_slice(Builder& builder, const Node& node) {
   }
   for (std::size_t i = 0; i < starts.size(); ++i) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int32_t>::max();
-    if (axes[i] == 0 && starts[i] == 0 && ends[i] >= kAll) continue;
-    const Index axis = example_axis(axes[i], x.logical.rank());
+    if (axes[i] == x.batch && starts[i] == 0 && ends[i] >= kAll) continue;
+    const Index axis = example_axis(axes[i], x);
     const Index extent = x.logical[axis];
     const auto place = [&](std::int64_t n) {
       return std::clamp<Index>(n < 0 ? std::max(n, -extent) + extent : n, 0, extent);
@@ -225,8 +257,8 @@ Imported import_slice(Builder& builder, const Node& node) {
 
 /// Elements of one axis at constant indices, which lie in a row; one index drops the axis.
 Imported import_gather(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
-  const Index axis = example_axis(node.integer("axis", 0), x.logical.rank());
+  const Imported& x = builder.value(node, 0);
+  const Index axis = example_axis(node.integer("axis", 0), x);
   const Index extent = x.logical[axis];
   const Constant& given = builder.required_constant(node, 1);
   const Integers& indices = given.integers();
@@ -240,8 +272,9 @@ Imported import_gather(Builder& builder, const Node& node) {
   }
   const Imported part = cut(builder, node, x, axis, begin, static_cast<Index>(indices.size()));
   if (given.shape.rank() == 1) return part;
-  if (x.logical.rank() == 1) refuse("nothing but the batch would be left");
-  return builder.reshaped(node, part, part.logical.without_dim(axis));
+  std::vector<bool> dropped(at(x.logical.rank()));
+  dropped[at(axis)] = true;
+  return without_axes(builder, node, part, dropped);
 }
 
 /// The extents of a Split's results, which ONNX gives or are equal.
@@ -260,7 +293,7 @@ Integers part_sizes(const Builder& builder, const Node& node, Index extent) {
 
 Imported import_split(Builder& builder, const Node& node) {
   const Imported x = builder.input(node, 0);
-  const Index axis = example_axis(node.integer("axis", 0), x.logical.rank());
+  const Index axis = example_axis(node.integer("axis", 0), x);
   const Integers sizes = part_sizes(builder, node, x.logical[axis]);
   Imported first = x;
   Index begin = 0;
