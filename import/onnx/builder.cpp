@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/printable.h>
 #include <octet/import/onnx/builder.h>
+#include <octet/import/zero_channels.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/reused_layer.h>
 #include <octet/layers/zero_padding2d.h>
@@ -336,6 +337,18 @@ Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& p
   Node pad;
   pad.name = node.name + "/pad";
   Imported result = add(pad, std::make_unique<ZeroPadding2D>(padding), {x}, x.axes);
+  result.not_negative = x.not_negative;
+  return result;
+}
+
+Imported Builder::with_zero_channels(const Node& node, const Imported& x, Index front,
+                                     Index behind) {
+  Imported result = x;
+  Node part;
+  part.name = node.name + "/channels";
+  for (auto& layer : zero_channel_layers(x.physical, front, behind)) {
+    result = add(part, std::move(layer), {result}, x.axes);
+  }
   result.not_negative = x.not_negative;
   return result;
 }

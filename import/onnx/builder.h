@@ -102,6 +102,8 @@ class Builder {
   Imported reshaped(const Node& node, const Imported& x, const Shape& logical);
   /// `x` with zeros around it, which is an image.
   Imported padded(const Node& node, const Imported& x, const Padding2D& padding);
+  /// `x` with channels of zeros in front and behind, which is an image.
+  Imported with_zero_channels(const Node& node, const Imported& x, Index front, Index behind);
 
  private:
   Imported transposed(const Node& node, const Imported& x, const std::vector<Index>& axes);

@@ -20,7 +20,7 @@ namespace octet {
 ///     AVERAGE_POOL_2D, MAX_POOL_2D                   AveragePool2D, MaxPool2D
 ///     MEAN over height and width                     GlobalAveragePool2D
 ///     CONCATENATION                                  Concatenate
-///     PAD, PADV2 of zeros around images              ZeroPadding2D
+///     PAD, PADV2 of zeros around images              ZeroPadding2D, for channels between Reshapes
 ///     RESHAPE, SQUEEZE                               Flatten, Reshape
 ///     SPLIT, STRIDED_SLICE in steps of 1             Slice for each part and axis
 ///     TRANSPOSE                                      Permute

@@ -3,6 +3,7 @@
 #include <octet/core/ops/shape_ops.h>
 #include <octet/import/channel_affine.h>
 #include <octet/import/tflite/operator_layers.h>
+#include <octet/import/zero_channels.h>
 #include <octet/layers/layers.h>
 #include <octet/runtime/operators/split.h>
 #include <octet/runtime/operators/strided_slice.h>
@@ -286,10 +287,17 @@ class Converter {
       if (value.item() != 0.0F) refuse("it pads by other numbers than 0");
     }
     const std::vector<std::int32_t> p = values_of<std::int32_t>(input(1));
-    if (p.size() != 8 || p[0] != 0 || p[1] != 0 || p[6] != 0 || p[7] != 0) {
-      refuse("it does not pad height and width of images alone");
+    if (p.size() != 8 || p[0] != 0 || p[1] != 0) refuse("it does not pad images");
+    const bool is_around = p[2] != 0 || p[3] != 0 || p[4] != 0 || p[5] != 0;
+    const bool is_behind = p[6] != 0 || p[7] != 0;
+    if (is_around || !is_behind) {
+      add(ZeroPadding2D({.top = p[2], .bottom = p[3], .left = p[4], .right = p[5]}));
     }
-    add(ZeroPadding2D({.top = p[2], .bottom = p[3], .left = p[4], .right = p[5]}));
+    if (!is_behind) return;
+    const Shape channels = example(output()).with_dim(2, input(0).shape[3]);
+    for (auto& layer : zero_channel_layers(channels, p[6], p[7])) {
+      result_.layers.push_back(std::move(layer));
+    }
   }
 
   void reshape() {

@@ -180,6 +180,21 @@ TEST(ImportTflite, TakesOperatorsThatOctetDoesNotWrite) {
   expect_as_interpreted(b.model);
 }
 
+TEST(ImportTflite, PadsChannelsToo) {
+  using Pads = std::vector<std::int32_t>;
+  for (const Pads& pads : {Pads{0, 0, 0, 1, 2, 0, 1, 3}, Pads{0, 0, 0, 0, 0, 0, 0, 1}}) {
+    RawModelBuilder b;
+    const std::int32_t x = b.activation("x", {1, 4, 3, 2}, DType::float32);
+    const std::int32_t y =
+        b.activation("y", {1, 4 + pads[2] + pads[3], 3 + pads[4] + pads[5], 2 + pads[6] + pads[7]},
+                     DType::float32);
+    b.op(OpCode::pad, {x, b.constant("p", {4, 2}, DType::int32, pads)}, y);
+    b.model.inputs = {x};
+    b.model.outputs = {y};
+    expect_as_interpreted(b.model);
+  }
+}
+
 TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
   RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 3}, DType::float32);

@@ -251,6 +251,37 @@ TEST(OnnxFlattening, IsInOrderAsAResultAndForWhatReadsIt) {
               flat.reshape({2, 10, 6}), "Reshape");
 }
 
+TEST(OnnxPad, OfChannelsAndByConcatOfZeros) {
+  const Tensor x = Tensor::uniform({2, 3, 2, 4}, Random(11), -1.0F, 1.0F);
+  const Tensor channel = Tensor::zeros({2, 1, 2, 4});
+  const auto joined = [](const char* front, const char* behind, std::int64_t axis) {
+    return node("Concat", {front, behind}, "y", {attribute("axis", axis)});
+  };
+  const auto file = [&](const Message& last, const Integers& zeros) {
+    return onnx_file({-1, 3, 2, 4}, {images_first(), node("ConstantOfShape", {"s"}, "z"), last},
+                     {integers("s", zeros)});
+  };
+  expect_same(computed(file(joined("i", "z", 1), {1, 1, 2, 4}), x), concatenate({x, channel}, 1),
+              "behind");
+  expect_same(computed(file(joined("z", "i", -3), {1, 1, 2, 4}), x), concatenate({channel, x}, 1),
+              "front");
+  expect_same(computed(file(joined("z", "i", 2), {1, 3, 1, 4}), x),
+              concatenate({Tensor::zeros({2, 3, 1, 4}), x}, 2), "rows");
+  expect_same(
+      computed(
+          file(node("Pad", {"i"}, "y", {attribute("pads", Integers{0, 0, 0, 1, 0, 1, 0, 0})}), {1}),
+          x),
+      concatenate({concatenate({Tensor::zeros({2, 3, 2, 1}), x}, 3), Tensor::zeros({2, 1, 2, 5})},
+                  1),
+      "Pad");
+  for (const Integers& other : {Integers{1, 1, 2, 3}, Integers{2, 1, 2, 4}, Integers{2, 4}}) {
+    EXPECT_THROW(import_onnx(file(joined("i", "z", 1), other)), InvalidArgument);
+  }
+  EXPECT_THROW(import_onnx(onnx_file({-1, 3, 2, 4}, {images_first(), joined("i", "z", 1)},
+                                     {floats("z", {1, 1, 2, 4})})),
+               InvalidArgument);
+}
+
 TEST(OnnxGather, TakesElementsInARow) {
   const Tensor x = Tensor::uniform({2, 6, 4}, Random(9), -1.0F, 1.0F);
   const auto file = [](const Message& indices, std::int64_t axis) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <octet/core/printable.h>
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/concatenate.h>
 
@@ -6,7 +8,34 @@
 namespace octet::detail::onnx_import {
 namespace {
 
+/// `x`, beside which a Concat joins zeros along `axis`: those are padding.
+Imported joined_with_zeros(Builder& builder, const Node& node, Index axis) {
+  const std::size_t computed = builder.is_constant(node, 0) ? 1 : 0;
+  const Constant& zeros = builder.required_constant(node, 1 - computed);
+  const Imported x = builder.image(node, builder.input(node, computed));
+  const Shape expected = x.logical.with_dim(axis, 0);
+  const bool fits = zeros.shape.rank() == 4 && zeros.shape[0] == 1 &&
+                    zeros.shape.without_dim(0).with_dim(axis, 0) == expected;
+  if (!fits || !std::ranges::all_of(zeros.floats(), [](float v) { return v == 0.0F; })) {
+    refuse("expected zeros beside images [1, {}], found the constant \"{}\" of {}",
+           fmt::join(x.logical, ", "), printable(node.inputs[1 - computed]),
+           zeros.shape.to_string());
+  }
+  const Index count = zeros.shape[axis + 1];
+  const Index front = computed == 1 ? count : 0;
+  const Index behind = count - front;
+  if (axis == 0) return builder.with_zero_channels(node, x, front, behind);
+  if (axis == 1) return builder.padded(node, x, {.top = front, .bottom = behind});
+  return builder.padded(node, x, {.left = front, .right = behind});
+}
+
 Imported import_concat(Builder& builder, const Node& node) {
+  if (node.inputs.size() == 2 && builder.is_constant(node, 0) != builder.is_constant(node, 1)) {
+    const Index given = node.integer("axis", 0);
+    const Index axis = given < 0 ? given + 3 : given - 1;
+    if (axis < 0 || axis > 2) refuse("expected an axis of images, found {}", given);
+    return joined_with_zeros(builder, node, axis);
+  }
   std::vector<Imported> inputs;
   const Shape& first = builder.input(node, 0).logical;
   Index axis = node.integer("axis", 0);

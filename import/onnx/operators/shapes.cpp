@@ -200,10 +200,14 @@ Imported import_pad(Builder& builder, const Node& node) {
     before[i] = pads[axis];
     after[i] = pads[axis + 4];
   }
-  if (pads[0] != 0 || pads[4] != 0 || before[2] != 0 || after[2] != 0) {
-    refuse("expected zeros along height and width alone, found pads [{}]", fmt::join(pads, ", "));
+  if (pads[0] != 0 || pads[4] != 0) {
+    refuse("expected zeros around images, found pads [{}]", fmt::join(pads, ", "));
   }
-  return builder.padded(node, x, {before[0], after[0], before[1], after[1]});
+  const bool is_around = before[0] != 0 || after[0] != 0 || before[1] != 0 || after[1] != 0;
+  const Imported around =
+      is_around ? builder.padded(node, x, {before[0], after[0], before[1], after[1]}) : x;
+  if (before[2] == 0 && after[2] == 0) return around;
+  return builder.with_zero_channels(node, around, before[2], after[2]);
 }
 
 /// `size` elements of an axis of ONNX' examples, from `begin` on.
