@@ -20,8 +20,9 @@ constexpr std::string_view kHeader = R"(/*
 @layers@ *
  * Plain C99, and C++17: no heap, no library, and no floating point in @name@_invoke(),
  * whatever the contract. What the compiler makes of it is always the same bytes. The
- * preprocessor takes paths of their own for Arm's DSP instructions (Cortex-M4, M7, M33) and
- * for Helium (M55, M85), where contract fp32 does multiply floats, which no flag changes.
+ * preprocessor takes paths of their own for Arm's DSP instructions (Cortex-M4, M7, M33), for
+ * Helium (M55, M85), where contract fp32 does multiply floats, which no flag changes, and for
+ * SSE2, SSE4.1 and AVX2 of x86.
  *
  *   -D@NAME@_NO_FLOAT   leaves out the two helpers for callers who have floats
  *   -D@NAME@_SELFTEST   adds a main() that returns 0 where golden inputs give golden outputs

@@ -3,7 +3,9 @@
 #include <octet/deploy/c/kernels/helium.h>
 #include <octet/deploy/c/kernels/paths.h>
 #include <octet/deploy/c/kernels/rows.h>
+#include <octet/deploy/c/kernels/set_row.h>
 #include <octet/deploy/c/kernels/windows.h>
+#include <octet/deploy/c/kernels/x86.h>
 #include <octet/deploy/c/plan.h>
 
 #include <algorithm>
@@ -50,6 +52,8 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
   add(needed(CKernel::row, CKernel::depthwise), kWord);
   add(needed(CKernel::row, CKernel::convolve), kSetRow);
   add(needed(CKernel::row, CKernel::convolve), kBegin);
+  add(needed(CKernel::row, CKernel::convolve), kPairOfSumsX86);
+  add(needed(CKernel::row, CKernel::depthwise), kProductsX86);
   add(needed(CKernel::convolve, CKernel::depthwise), kWindow);
   add(needed(CKernel::convolve, CKernel::convolve), kTakeWindow);
   add(needed(CKernel::depthwise, CKernel::depthwise), kTakeChannel);
@@ -59,6 +63,13 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
     f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
     add(needed(CKernel::row, CKernel::depthwise, twice), kValueOf);
     const bool rounds_twice = twice || plan.rounding == Rounding::double_rounding;
+    f["half"] = rounds_twice ? "(int32_t)1 << 30" : "0";
+    f["lower"] = rounds_twice ? "_mm_add_epi32(high, _mm_srai_epi32(high, 31))" : "high";
+    if (needed(CKernel::row, CKernel::depthwise, twice)) {
+      const bool floats = !rounds_twice && plan.rounding == Rounding::fp32;
+      text += fmt::format("#ifdef {}_X86\n{}\n{}#endif\n\n", plan.macro,
+                          fill(floats ? kRescaleX86Float : kRescaleX86, f), fill(kWriteX86, f));
+    }
     const bool calls_four = rounds_twice && std::ranges::any_of(layers, [](const CLayer& layer) {
                               return layer.calls.contains(CFunction::rescale_four);
                             });
@@ -68,13 +79,14 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
     }
     if (needed(CKernel::row, CKernel::convolve, twice)) {
       const bool rows = needed(CKernel::rows, CKernel::convolve, twice);
-      text +=
-          fmt::format("#ifdef {}_MVE\n{}#else\n{}{}{}#endif\n\n", plan.macro, fill(kOutputsMve, f),
-                      fill(kSumsOfRow, f), rows ? fill(kSumsOfRows, f) : "",
-                      fill(rows ? kOutputsOfRows : kOutputsOfRow, f));
+      text += fmt::format(
+          "#if defined({0}_MVE)\n{1}#elif defined({0}_X86)\n{2}#else\n{3}{4}{5}#endif\n\n",
+          plan.macro, fill(kOutputsMve, f), fill(kOutputsX86, f), fill(kSumsOfRow, f),
+          rows ? fill(kSumsOfRows, f) : "", fill(rows ? kOutputsOfRows : kOutputsOfRow, f));
     }
     add(needed(CKernel::rows, CKernel::rows, twice), kManyRows);
     add(needed(CKernel::convolve, CKernel::convolve, twice), kConvolve);
+    add(needed(CKernel::depthwise, CKernel::depthwise, twice), kDepthwiseX86);
     add(needed(CKernel::depthwise, CKernel::depthwise, twice), kDepthwise);
   }
   return text;

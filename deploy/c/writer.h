@@ -56,12 +56,12 @@ struct CSource {
 /// inputs are the parameters input1, input2, ..., in the order of the model's, and several outputs
 /// output1, output2, ...; macros and helpers are then named after them, NAME_INPUT1_SIZE. It uses
 /// no heap, no library and, in any rounding mode, no floating point: the float roundings of fp32
-/// are computed in integers. With GCC and Clang, Arm's DSP instructions and Helium are used where
-/// the processor has them. A QUANTIZE of an input of floats and a DEQUANTIZE to an output become
-/// NAME_quantize_input() and NAME_dequantize_output(), which every model has and which alone depend
-/// on compiler flags: -ffast-math and x87 arithmetic change their last bits. Compiled with
-/// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give
-/// golden outputs.
+/// are computed in integers. With GCC and Clang, Arm's DSP instructions, Helium, and vectors of
+/// x86 (SSE2, SSE4.1, AVX2) are used where the compiler's flags say that the processor has them. A
+/// QUANTIZE of an input of floats and a DEQUANTIZE to an output become NAME_quantize_input() and
+/// NAME_dequantize_output(), which every model has and which alone depend on compiler flags:
+/// -ffast-math and x87 arithmetic change their last bits. Compiled with -DNAME_SELFTEST (NAME in
+/// capitals) it has a main() that returns 0 where golden inputs give golden outputs.
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model

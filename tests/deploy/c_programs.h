@@ -52,6 +52,19 @@ inline const Words kStrict = {"-Wall",        "-Wextra",  "-Wpedantic",
 inline const Words kTrapUndefined = {"-fsanitize=undefined,float-cast-overflow",
                                      "-fsanitize-undefined-trap-on-error"};
 
+/// Flags that each make the preprocessor take another path through the kernels, which this
+/// processor can run.
+inline std::vector<Words> path_flags() {
+#ifdef __x86_64__
+  std::vector<Words> flags = {{"-U__SSE2__"}, {}};
+  if (__builtin_cpu_supports("sse4.1")) flags.push_back({"-msse4.1"});
+  if (__builtin_cpu_supports("avx2")) flags.push_back({"-mavx2"});
+  return flags;
+#else
+  return {{}};
+#endif
+}
+
 /// Files and the programs made of them.
 class CProject {
  public:

@@ -227,6 +227,16 @@ static void @name@_depthwise@twice@(const @name@_window *w, const int8_t *input,
     const int32_t span_x = (w->kernel_width - 1) * w->dilation_x + 1;
     const int32_t lines = (w->output_height - 1) * w->stride_y + span_y;
     const int32_t line = (((w->output_width - 1) * w->stride_x + span_x) + 1) & ~1;
+#ifdef @NAME@_X86
+    if (of_channel == 1 && units >= 8 && w->kernel_height * w->kernel_width <= @NAME@_MOST_TAPS) {
+        for (int32_t image = 0; image < w->images; ++image) {
+            @name@_slide_channels@twice@(w, input, output);
+            input += w->height * w->width * units;
+            output += w->output_height * w->output_width * units;
+        }
+        return;
+    }
+#endif
     /* Padding stays as it is from one channel to the next. */
     for (int32_t i = 0; i < lines * line; ++i) {
         plane[i] = (@name@_value)(w->input_zero_point + @NAME@_HIGHER);

@@ -40,7 +40,14 @@ inline constexpr std::string_view kTakeWindow =
         from += 16;
     }
 #endif
-#ifdef @NAME@_DSP
+#ifdef @NAME@_X86
+    for (; count >= 16; count -= 16) {
+        _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)from));
+        to += 16;
+        from += 16;
+    }
+#endif
+#if defined(@NAME@_DSP) || defined(@NAME@_X86)
     for (; count >= 4; count -= 4) {
         __builtin_memcpy(to, from, 4);
         to += 4;
