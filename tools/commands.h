@@ -80,6 +80,7 @@ struct ExportOptions {
   std::string file;
   std::string onnx;
   std::string c;
+  std::string c_code = "fast";
   std::string tflm;
   std::string tflite;
   ContractOptions contract;

@@ -30,7 +30,11 @@ std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers) {
   const bool any = std::ranges::any_of(layers, [](const CLayer& layer) {
     return layer.kernel || layer.calls.contains(CFunction::rescale_four);
   });
-  return any ? fill(kPaths, plan.fillings()) : "";
+  if (!any) return "";
+  Fillings f = plan.fillings();
+  f["few_registers"] =
+      plan.code == CCode::small ? "1" : "defined(__thumb__) && !defined(__thumb2__)";
+  return fill(kPaths, f);
 }
 
 std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
@@ -44,6 +48,8 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
   const bool shifts_left = std::ranges::any_of(layers, &CLayer::shifts_left);
   f["shifted"] = shifts_left ? "vqshlq_s32(sum, vmaxq_s32(shift, vdupq_n_s32(0)))" : "sum";
   f["right"] = shifts_left ? "vminq_s32(shift, vdupq_n_s32(0))" : "shift";
+  const bool fast = plan.code == CCode::fast;
+  f["rows_at_once"] = fast ? "rows >= 4 ? 4 : 1" : "1";
   std::string text;
   const auto add = [&](bool is_needed, std::string_view function) {
     if (is_needed) text += fill(function, f);
@@ -56,6 +62,7 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
   add(needed(CKernel::row, CKernel::depthwise), kProductsX86);
   add(needed(CKernel::convolve, CKernel::depthwise), kWindow);
   add(needed(CKernel::convolve, CKernel::convolve), kTakeWindow);
+  add(fast && needed(CKernel::depthwise, CKernel::depthwise), kTwoValues);
   add(needed(CKernel::depthwise, CKernel::depthwise), kTakeChannel);
   for (const bool twice : {false, true}) {
     if (twice && plan.rounding == Rounding::double_rounding) break;
@@ -78,7 +85,7 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
                           fill(rescale_four(plan, twice), f));
     }
     if (needed(CKernel::row, CKernel::convolve, twice)) {
-      const bool rows = needed(CKernel::rows, CKernel::convolve, twice);
+      const bool rows = fast && needed(CKernel::rows, CKernel::convolve, twice);
       text += fmt::format(
           "#if defined({0}_MVE)\n{1}#elif defined({0}_X86)\n{2}#else\n{3}{4}{5}#endif\n\n",
           plan.macro, fill(kOutputsMve, f), fill(kOutputsX86, f), fill(kSumsOfRow, f),
@@ -86,8 +93,11 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
     }
     add(needed(CKernel::rows, CKernel::rows, twice), kManyRows);
     add(needed(CKernel::convolve, CKernel::convolve, twice), kConvolve);
-    add(needed(CKernel::depthwise, CKernel::depthwise, twice), kDepthwiseX86);
-    add(needed(CKernel::depthwise, CKernel::depthwise, twice), kDepthwise);
+    f["by_3x3"] = fast ? fill(kBy3x3, f) : "";
+    for (const std::string_view function :
+         {kDepthwiseX86, kSlideNear, fast ? kSlide3x3 : "", kDepthwise}) {
+      add(needed(CKernel::depthwise, CKernel::depthwise, twice), function);
+    }
   }
   return text;
 }

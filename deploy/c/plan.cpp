@@ -332,6 +332,10 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
     throw InvalidArgument("c source: a CWeights outside the enumeration");
   }
   plan.weights = options.weights;
+  if (options.code != CCode::fast && options.code != CCode::small) {
+    throw InvalidArgument("c source: a CCode outside the enumeration");
+  }
+  plan.code = options.code;
   plan.crc = crc_of(model);
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
   plan.inputs = ends_of(*plan.model, plan.model->inputs, "input");

@@ -167,7 +167,11 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
     size.add(layers.back().constants.size() + layers.back().function.size());
   }
   CSource result = make_figures(plan, layers);
-  result.header = detail::c_header(plan, layers, result);
+  CSourceOptions other = options;
+  other.code = plan.code == CCode::fast ? CCode::small : CCode::fast;
+  const std::int64_t other_arena = detail::make_c_plan(model, name, other).arena_bytes;
+  result.header =
+      detail::c_header(plan, layers, result, result.ram_bytes - plan.arena_bytes + other_arena);
   auto top = plan.fillings();
   top["crc"] = fmt::format("{:08x}", plan.crc);
   result.source = detail::fill(kTop, top);

@@ -24,10 +24,20 @@ enum class CWeights {
   packed
 };
 
+/// What the code of FULLY_CONNECTED and the convolutions is for. Bytes are the same.
+enum class CCode {
+  /// Four rows or windows at a time, and windows of 3 x 3 by a function of their own.
+  fast,
+  /// One row at a time, two units at once, and one function for windows of all sizes where the
+  /// processor has no vectors: less flash, and static buffers for one row instead of four.
+  small
+};
+
 struct CSourceOptions {
   /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
   std::optional<Rounding> rounding{};
   CWeights weights = CWeights::int8;
+  CCode code = CCode::fast;
   /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
   /// their values one after the other. Empty: four random samples, or fewer large ones.
   std::vector<float> self_test_inputs{};

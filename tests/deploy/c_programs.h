@@ -109,6 +109,7 @@ struct CCase {
   Rounding rounding = Rounding::fp32;
   Bytes inputs;
   CWeights weights = CWeights::int8;
+  CCode code = CCode::fast;
 };
 
 /// The codes of one sample of these inputs or outputs.
@@ -151,8 +152,8 @@ class CDriver {
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       const CCase& c = cases_[i];
       const std::string name = "net_" + std::to_string(i);
-      const CSource source =
-          to_c_source(c.model, name, {.rounding = c.rounding, .weights = c.weights});
+      const CSource source = to_c_source(
+          c.model, name, {.rounding = c.rounding, .weights = c.weights, .code = c.code});
       project_.write(source);
       text += "#include \"" + name + ".c\"\n";
       calls += call(c.model, "NET_" + std::to_string(i), name, c.inputs.size());

@@ -118,7 +118,10 @@ TEST_F(CSourceNets, EveryPathEqualsTheInterpreter) {
   std::vector<CCase> cases;
   for (std::uint32_t seed = 0; seed < 9; ++seed) {
     const IntegerModel model = wide_convolutions(seed);
-    cases.push_back({model, kContracts[seed % 3], random_codes(model, 20, seed)});
+    cases.push_back({.model = model,
+                     .rounding = kContracts[seed % 3],
+                     .inputs = random_codes(model, 20, seed),
+                     .code = seed < 6 ? CCode::fast : CCode::small});
   }
   const CDriver driver(std::move(cases));
   for (const Words& path : path_flags()) {

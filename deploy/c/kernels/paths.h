@@ -61,7 +61,7 @@ typedef uint8_t @name@_row;
 #ifndef @NAME@_APART
 #define @NAME@_APART
 #endif
-#if defined(__thumb__) && !defined(__thumb2__)
+#if @few_registers@
 #define @NAME@_FEW_REGISTERS
 #endif
 

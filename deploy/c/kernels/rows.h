@@ -281,7 +281,7 @@ inline constexpr std::string_view kManyRows =
 {
     int32_t totals[4];
     while (rows > 0) {
-        const int32_t count = rows >= 4 ? 4 : 1;
+        const int32_t count = @rows_at_once@;
         for (int32_t i = 0; i < count; ++i) {
             totals[i] = @name@_set_row(input, s->depth, block, i, count);
             input += s->depth;

@@ -129,8 +129,8 @@ inline constexpr std::string_view kConvolve =
         s.start += part * s.units;
         s.multiplier += part * s.units * s.per_unit;
         s.shift += part * s.units * s.per_unit;
-        for (int32_t row = 0; row < outputs; row += count) {
-            count = outputs - row >= 4 ? 4 : 1;
+        for (int32_t rows = outputs; rows > 0; rows -= count) {
+            count = @rows_at_once@;
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t top = y * w->stride_y - w->top;
                 const int32_t left = x * w->stride_x - w->left;

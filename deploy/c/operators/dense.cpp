@@ -382,7 +382,7 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
 std::int64_t fully_connected_scratch(const CPlan& plan, const FullyConnectedNumbers& n) {
   const CSums sums{.numbers = n, .detail = {}};
   const auto kernel = c_kernel_of(plan, sums, n.rows == 1 ? CKernel::row : CKernel::rows);
-  return kernel ? c_scratch_bytes(*kernel, n.depth, {}) : 0;
+  return kernel ? c_scratch_bytes(plan, *kernel, n.depth, {}) : 0;
 }
 
 COperator c_forms::fully_connected() {
