@@ -67,7 +67,8 @@ void export_model(const ExportOptions& options) {
   }
   if (!options.c.empty()) {
     write_c_source(pruned, options.c,
-                   {.code = options.c_code == "fast" ? CCode::fast : CCode::small});
+                   {.code = options.c_code == "fast" ? CCode::fast : CCode::small,
+                    .input_in_arena = options.c_input_in_arena});
   }
   if (!options.tflm.empty()) write_tflite(decode_weights(shown), options.tflm);
   if (!options.tflite.empty()) write_tflite(shown, options.tflite);

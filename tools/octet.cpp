@@ -148,6 +148,11 @@ void add_export(CLI::App& app) {
       ->check(CLI::IsMember({"fast", "small"}))
       ->needs(c);
   command
+      ->add_flag("--c-input-in-arena", options->c_input_in_arena,
+                 "The static buffers of the C source have a place for the input too, which is used "
+                 "again once it is read")
+      ->needs(c);
+  command
       ->add_option(
           "--style", options->style,
           "exact (default): equal values in any runtime; standard: every scale at its tensor")

@@ -59,7 +59,7 @@ typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 :
  */
 int @name@_invoke(@parameters@);
 
-#ifndef @NAME@_NO_FLOAT
+@buffers@#ifndef @NAME@_NO_FLOAT
 /*
  * For callers who have floats; @these@ alone compute in them, and need a compiler that rounds
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
@@ -73,6 +73,13 @@ int @name@_invoke(@parameters@);
 #endif
 
 #endif
+)";
+
+constexpr std::string_view kBuffers = R"(/*
+ * Where an input may lie, within the static buffers, when @name@_invoke() is called, which
+ * writes over it.
+ */
+@declared@
 )";
 
 constexpr std::string_view kEndMacros = R"(#define @NAME@_@END@_SIZE @size@
@@ -142,7 +149,11 @@ void fill_ends(const CPlan& plan, Fillings& f) {
     f["ends"] += fmt::format(" *   {:<9} {}\n", end.name, tensor_text(*end.tensor));
   }
   std::vector<std::string> input_sizes;
+  f["buffers"] = "";
   for (const CEnd& input : plan.inputs) {
+    if (plan.input_in_arena) {
+      f["declared"] += fill("@type@ *@name@_@end@_buffer(void);\n", plan.fillings(input));
+    }
     input_sizes.push_back(input.macro + "_SIZE");
     f["helpers"] += fill("int @name@_quantize_@end@(const float *values, @type@ *codes);\n",
                          plan.fillings(input));
@@ -153,6 +164,7 @@ void fill_ends(const CPlan& plan, Fillings& f) {
     f["helpers"] += fill("int @name@_dequantize_@end@(const @type@ *codes, float *values);\n",
                          plan.fillings(output));
   }
+  if (plan.input_in_arena) f["buffers"] = fill(kBuffers, f);
   f["input_sizes"] = fmt::format("{}", fmt::join(input_sizes, " and "));
   f["output_sizes"] = fmt::format("{}", fmt::join(output_sizes, " and "));
   f["these"] = ends.size() == 2 ? "these two" : fmt::format("these {}", ends.size());

@@ -37,6 +37,8 @@ struct CEnd {
   const ModelTensor* tensor = nullptr;
   /// For an output that no step writes, the C expression of the quantized values that it holds.
   std::string copied{};
+  /// For an input that has a place in the arena, the C expression of that.
+  std::string buffer{};
 };
 
 /// A model laid out as C source.
@@ -47,6 +49,7 @@ struct CPlan {
   Rounding rounding = Rounding::fp32;
   CWeights weights = CWeights::int8;
   CCode code = CCode::fast;
+  bool input_in_arena = false;
   std::uint32_t crc = 0;
   /// What lies between the float ends: a graph of operators on codes.
   std::shared_ptr<const IntegerModel> model;

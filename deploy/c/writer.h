@@ -38,6 +38,9 @@ struct CSourceOptions {
   std::optional<Rounding> rounding{};
   CWeights weights = CWeights::int8;
   CCode code = CCode::fast;
+  /// Whether the static buffers have a place for each input, NAME_input_buffer(), that is used
+  /// again once the input is read. NAME_invoke() takes an input from there or from elsewhere.
+  bool input_in_arena = false;
   /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
   /// their values one after the other. Empty: four random samples, or fewer large ones.
   std::vector<float> self_test_inputs{};

@@ -121,7 +121,8 @@ TEST_F(CSourceNets, EveryPathEqualsTheInterpreter) {
     cases.push_back({.model = model,
                      .rounding = kContracts[seed % 3],
                      .inputs = random_codes(model, 20, seed),
-                     .code = seed < 6 ? CCode::fast : CCode::small});
+                     .code = seed < 6 ? CCode::fast : CCode::small,
+                     .input_in_arena = seed % 2 == 0});
   }
   const CDriver driver(std::move(cases));
   for (const Words& path : path_flags()) {
