@@ -113,6 +113,24 @@ std::vector<Advice> advise_dead_channels(const Report& report) {
   return result;
 }
 
+std::vector<Advice> advise_constant_units(const Report& report) {
+  std::vector<Advice> result;
+  for (const PrunedUnits& layer : report.constant_units) {
+    result.push_back(
+        {.rule = "constant units",
+         .layer = layer.layer,
+         .evidence = fmt::format("{} of {} units give one integer for every input, and {} are "
+                                 "read with weights of 0 alone",
+                                 layer.constant, layer.units, layer.unread),
+         .action = fmt::format("train so that they are used, at a smaller rate or with less weight "
+                               "decay, or build the layer with {} units; octet export "
+                               "--prune-constant drops them from a file",
+                               layer.units - layer.constant - layer.unread),
+         .promise = "the network computes more with what it costs, or the same for less"});
+  }
+  return result;
+}
+
 std::vector<Advice> advise_oscillation(const Report& report) {
   std::vector<Advice> result;
   if (!loses_significantly(report) || !keeps_its_rate(report.history)) return result;
@@ -147,8 +165,8 @@ std::vector<Advice> advise_training(const Report& report) {
 
 std::vector<Advice> advice(const Report& report) {
   std::vector<Advice> all;
-  for (const auto rule :
-       {advise_tried_remedies, advise_training, advise_oscillation, advise_dead_channels}) {
+  for (const auto rule : {advise_tried_remedies, advise_training, advise_oscillation,
+                          advise_dead_channels, advise_constant_units}) {
     for (Advice& one : rule(report)) all.push_back(std::move(one));
   }
   std::ranges::stable_sort(all, std::ranges::greater(),

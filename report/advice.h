@@ -42,6 +42,8 @@ std::vector<Advice> advise_oscillation(const Report& report);
 /// Channels of a layer with a kernel have one value in float throughout, and kernels alone read
 /// them.
 std::vector<Advice> advise_dead_channels(const Report& report);
+/// No output of the integers depends on some units of a layer, whatever the input is.
+std::vector<Advice> advise_constant_units(const Report& report);
 
 /// The advice of all rules, the largest gain first, in the order of the rules where that is equal.
 std::vector<Advice> advice(const Report& report);

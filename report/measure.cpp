@@ -272,6 +272,8 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
   networks.push_back({name, evaluate_outputs(models.shipped, test, options.group)});
   report.outcomes = outcomes_of(networks, test, models.shipped);
   report.costs = costs_of(models);
+  IntegerModel pruned = models.shipped;
+  report.constant_units = prune_constant_units(pruned);
   const Rounding rounding = rounding_of(models.shipped);
   report.contract = to_string(rounding);
   report.targets = targets_of(rounding);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/deploy/constant_units.h>
 #include <octet/report/statistics.h>
 #include <octet/train/history.h>
 
@@ -191,6 +192,8 @@ struct Report {
   std::vector<OscillationRecord> oscillations;
   // 3. Where it hurts.
   LayerReport layers;
+  /// What prune_constant_units() would take from the integers.
+  std::vector<PrunedUnits> constant_units;
   /// Names of the classes in the order of labels; empty where none were given.
   std::vector<std::string> class_names;
   /// [label][class that the integers said]; empty where there are too many classes to show.

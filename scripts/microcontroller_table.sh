@@ -1,22 +1,33 @@
 #!/usr/bin/env bash
-# microcontroller_table.sh [FILE.tflite...]: executed instructions, flash, RAM and differing bytes of exported C
-# source on emulated processors. Exports each file, compiles that with bench/microcontroller, runs it under qemu with
-# a plugin that counts (bench/microcontroller/counter.c), and holds its output against `octet run`. Without a file:
+# microcontroller_table.sh [FILE.tflite...] | --check | --record: executed instructions, flash, RAM and differing
+# bytes of exported C source on emulated processors. Exports each file, compiles that with bench/microcontroller, runs
+# it under qemu with a plugin that counts (counter.c there), and holds its output against `octet run`. Without a file:
 # lenet5, dscnn and resnet8 of mnist_qat, untrained, and the files in $OCTET_MLPERF_DIR. Each file is exported with the
 # bytes of each of OCTET_RUNTIMES ("cmsis-nn litert"). OCTET_BIN: where octet and mnist_qat are.
 # OCTET_TARGETS ("m4 m55 m0plus rv32imc"), OCTET_OPTIMIZATIONS ("-O3 -Os"), OCTET_SAMPLES (2): what is run.
 # Flash is the firmware less one without a network; RAM is static data, input, output and the deepest stack.
-# Ends with 77 where no target can be run, with 1 where a byte differs.
+# --check holds the instructions of mnist_qat's networks with -O3 against bench/microcontroller/counts.txt, where the
+# compiler is of the version that stands there; --record writes that file.
+# Ends with 77 where no target can be run, with 1 where a byte differs or instructions are off by more than 3 %.
 set -euo pipefail
 start=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
+mode=
+case ${1:-} in
+  --check | --record)
+    [ $# = 1 ] || { echo "microcontroller_table: $1 takes no files" >&2 && exit 1; }
+    mode=$1 OCTET_OPTIMIZATIONS=-O3 OCTET_MLPERF_DIR=
+    shift
+    ;;
+esac
 targets=${OCTET_TARGETS:-m4 m55 m0plus rv32imc}
 runtimes=${OCTET_RUNTIMES:-cmsis-nn litert}
 optimizations=${OCTET_OPTIMIZATIONS:--O3 -Os}
 samples=${OCTET_SAMPLES:-2}
 board=$PWD/bench/microcontroller
+recorded=$board/counts.txt
 bin=${OCTET_BIN:-$PWD/build/release/bin}
 work=$PWD/build/microcontroller_table
 mkdir -p "$work"
@@ -52,9 +63,26 @@ link() {
     $1 == ".data" || $1 == ".bss" || $1 == ".caller" { ram += $2 } END { print flash, ram }'
 }
 address() { "${tools}nm" firmware.elf | awk -v name="$1" '$3 == name { print "0x" $1 }'; }
+# version: the line of the recorded counts that says which compiler they are of.
+version() { echo "$t: ${tools}gcc $("${tools}gcc" -dumpfullversion)"; }
+# hold NAME RUNTIME MILLIONS: records the count, or compares it with the recorded one.
+hold() {
+  if [ "$mode" = --record ]; then
+    echo "$t $*" >>"$work/counts.txt"
+  elif grep -qxF "$(version)" "$recorded"; then
+    awk -v what="$t $1 $2" -v found="$3" '
+      $1 " " $2 " " $3 == what { expected = $4 }
+      END {
+        if (found <= 1.03 * expected && found >= 0.97 * expected) exit 0
+        print "microcontroller_table: " what ": expected " expected " million instructions within 3 %, found " found \
+          "; where that is meant, scripts/microcontroller_table.sh --record" >"/dev/stderr"
+        exit 1
+      }' "$recorded" || failed=1
+  fi
+}
 # run NAME RUNTIME OPTIMIZATION TARGET: a line of the table.
 run() {
-  local name=$1 runtime=$2 optimization=$3 flash ram empty differ
+  local name=$1 runtime=$2 optimization=$3 flash ram empty differ millions
   mkdir -p "$work/$name-$runtime/$4$optimization"
   cd "$work/$name-$runtime/$4$optimization"
   read -r empty _ < <(link $optimization -DEMPTY)
@@ -71,10 +99,10 @@ run() {
   differ=$({ cmp -l output.bin ../expected.bin || true; } | wc -l)
   [ "$(stat -c %s output.bin)" = "$(stat -c %s ../expected.bin)" ] || differ=all
   [ "$differ" = 0 ] || failed=1
-  awk -v line="| $4 $optimization | $name | $runtime |" -v flash=$((flash - empty)) \
-    -v ram=$((ram + $(sed -n 's/^stack //p' said))) -v differ="$differ" '
-    $1 == "total" && NR > 1 { sum += $2; ++count }
-    END { printf "%s %.3f | %d | %d | %s |\n", line, sum / count / 1e6, flash, ram, differ }' counts
+  millions=$(awk '$1 == "total" && NR > 1 { sum += $2; ++count } END { printf "%.3f", sum / count / 1e6 }' counts)
+  echo "| $4 $optimization | $name | $runtime | $millions | $((flash - empty)) |" \
+    "$((ram + $(sed -n 's/^stack //p' said))) | $differ |"
+  [ -z "$mode" ] || hold "$name" "$runtime" "$millions"
   cd "$OLDPWD"
 }
 # export_file FILE NAME RUNTIME: the C source, inputs, and the bytes that they are to give.
@@ -105,6 +133,10 @@ for file; do files+=("$(cd "$start" && realpath "$file")"); done
   [ -z "${OCTET_MLPERF_DIR:-}" ] || files+=("$OCTET_MLPERF_DIR"/*.tflite)
 }
 failed=0 ran=0
+[ "$mode" != --record ] || {
+  echo "# Million instructions of a sample, compiled with -O3: scripts/microcontroller_table.sh --record writes them."
+  for t in $targets; do ! target "$t" || version; done
+} >"$work/counts.txt"
 echo "| processor | network | bytes of | million instructions | flash | RAM | bytes that differ |"
 echo "| --- | --- | --- | --- | --- | --- | --- |"
 for file in "${files[@]}"; do
@@ -120,6 +152,13 @@ for file in "${files[@]}"; do
     done
   done
 done
-for t in $targets; do target "$t" || echo "microcontroller_table: $t SKIPPED: no ${tools}gcc or $emulator" >&2; done
+for t in $targets; do
+  if ! target "$t"; then
+    echo "microcontroller_table: $t SKIPPED: no ${tools}gcc or $emulator" >&2
+  elif [ "$mode" = --check ] && ! grep -qxF "$(version)" "$recorded"; then
+    echo "microcontroller_table: counts SKIPPED: $(version), and $recorded is of another" >&2
+  fi
+done
 [ $ran = 1 ] || exit 77
+[ "$mode" != --record ] || mv "$work/counts.txt" "$recorded"
 exit $failed

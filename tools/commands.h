@@ -80,6 +80,8 @@ struct ExportOptions {
   std::string file;
   std::string onnx;
   std::string c;
+  std::string c_code = "fast";
+  bool c_input_in_arena = false;
   std::string tflm;
   std::string tflite;
   ContractOptions contract;

@@ -65,7 +65,11 @@ void export_model(const ExportOptions& options) {
                 .float_io = !options.int8_io,
                 .code_outputs = options.codes});
   }
-  if (!options.c.empty()) write_c_source(pruned, options.c);
+  if (!options.c.empty()) {
+    write_c_source(pruned, options.c,
+                   {.code = options.c_code == "fast" ? CCode::fast : CCode::small,
+                    .input_in_arena = options.c_input_in_arena});
+  }
   if (!options.tflm.empty()) write_tflite(decode_weights(shown), options.tflm);
   if (!options.tflite.empty()) write_tflite(shown, options.tflite);
   for (const std::string& warning : runtime_warnings(model)) {

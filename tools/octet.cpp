@@ -127,8 +127,9 @@ void add_export(CLI::App& app) {
   targets->require_option(1, 0);
   CLI::Option* onnx =
       targets->add_option("--onnx", options->onnx, "The ONNX file to write (QDQ)")->check(named());
-  targets->add_option("--c", options->c, "The C source to write, without .h and .c: DIR/NAME")
-      ->check(named());
+  CLI::Option* c =
+      targets->add_option("--c", options->c, "The C source to write, without .h and .c: DIR/NAME")
+          ->check(named());
   targets
       ->add_option("--tflm", options->tflm,
                    "A .tflite file whose weights TensorFlow Lite Micro decodes (TFLM_DECODE)")
@@ -141,6 +142,16 @@ void add_export(CLI::App& app) {
                         "Drops units that no output depends on; default: in C source alone");
   command->add_flag("--no-prune-constant", options->no_prune_constant, "Drops none in C source")
       ->excludes(prune);
+  command
+      ->add_option("--c-code", options->c_code,
+                   "Code of the C source that is fast (default), or small and with smaller buffers")
+      ->check(CLI::IsMember({"fast", "small"}))
+      ->needs(c);
+  command
+      ->add_flag("--c-input-in-arena", options->c_input_in_arena,
+                 "The static buffers of the C source have a place for the input too, which is used "
+                 "again once it is read")
+      ->needs(c);
   command
       ->add_option(
           "--style", options->style,

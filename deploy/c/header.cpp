@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <octet/deploy/c/plan.h>
 
+#include <algorithm>
+
 // NAME.h: what a reader wants to know of the model, and how to call it.
 
 namespace octet::detail {
@@ -12,7 +14,7 @@ constexpr std::string_view kHeader = R"(/*
 @ends@ *   flash     @flash@ bytes of constants; the code takes two to seven kilobytes more, with -O3
  *             up to 24
  *   ram       @ram@ bytes of static buffers
-@weights@ *   work      @macs@ multiply-accumulates per sample
+@code@@weights@ *   work      @macs@ multiply-accumulates per sample
  *   sums      |sum| <= @bound@
  *   rounding  contract @rounding@: @contract@
  *   model     CRC-32 0x@crc@ of its .tflite file
@@ -20,8 +22,9 @@ constexpr std::string_view kHeader = R"(/*
 @layers@ *
  * Plain C99, and C++17: no heap, no library, and no floating point in @name@_invoke(),
  * whatever the contract. What the compiler makes of it is always the same bytes. The
- * preprocessor takes paths of their own for Arm's DSP instructions (Cortex-M4, M7, M33) and
- * for Helium (M55, M85), where contract fp32 does multiply floats, which no flag changes.
+ * preprocessor takes paths of their own for Arm's DSP instructions (Cortex-M4, M7, M33), for
+ * Helium (M55, M85), where contract fp32 does multiply floats, which no flag changes, and for
+ * SSE2, SSE4.1 and AVX2 of x86.
  *
  *   -D@NAME@_NO_FLOAT   leaves out the two helpers for callers who have floats
  *   -D@NAME@_SELFTEST   adds a main() that returns 0 where golden inputs give golden outputs
@@ -56,7 +59,7 @@ typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 :
  */
 int @name@_invoke(@parameters@);
 
-#ifndef @NAME@_NO_FLOAT
+@buffers@#ifndef @NAME@_NO_FLOAT
 /*
  * For callers who have floats; @these@ alone compute in them, and need a compiler that rounds
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
@@ -72,10 +75,27 @@ int @name@_invoke(@parameters@);
 #endif
 )";
 
+constexpr std::string_view kBuffers = R"(/*
+ * Where an input may lie, within the static buffers, when @name@_invoke() is called, which
+ * writes over it.
+ */
+@declared@
+)";
+
 constexpr std::string_view kEndMacros = R"(#define @NAME@_@END@_SIZE @size@
 #define @NAME@_@END@_SHAPE {@shape@}
 #define @NAME@_@END@_SCALE @scale@
 #define @NAME@_@END@_ZERO_POINT @zero_point@
+)";
+
+constexpr std::string_view kFastCode =
+    R"( *   code      for speed: four rows at a time, windows of 3 x 3 apart. For size (CCode::small,
+ *             octet export --c-code small) -Os makes up to 1.5 KB less of it, which without
+ *             vectors runs up to 2.4 times the instructions, with @other@ bytes of buffers
+)";
+constexpr std::string_view kSmallCode =
+    R"( *   code      for size: one row at a time. For speed (CCode::fast, octet export --c-code fast)
+ *             -Os makes up to 1.5 KB more of it, with @other@ bytes of buffers
 )";
 
 std::string_view contract_text(Rounding rounding) {
@@ -129,7 +149,11 @@ void fill_ends(const CPlan& plan, Fillings& f) {
     f["ends"] += fmt::format(" *   {:<9} {}\n", end.name, tensor_text(*end.tensor));
   }
   std::vector<std::string> input_sizes;
+  f["buffers"] = "";
   for (const CEnd& input : plan.inputs) {
+    if (plan.input_in_arena) {
+      f["declared"] += fill("@type@ *@name@_@end@_buffer(void);\n", plan.fillings(input));
+    }
     input_sizes.push_back(input.macro + "_SIZE");
     f["helpers"] += fill("int @name@_quantize_@end@(const float *values, @type@ *codes);\n",
                          plan.fillings(input));
@@ -140,6 +164,7 @@ void fill_ends(const CPlan& plan, Fillings& f) {
     f["helpers"] += fill("int @name@_dequantize_@end@(const @type@ *codes, float *values);\n",
                          plan.fillings(output));
   }
+  if (plan.input_in_arena) f["buffers"] = fill(kBuffers, f);
   f["input_sizes"] = fmt::format("{}", fmt::join(input_sizes, " and "));
   f["output_sizes"] = fmt::format("{}", fmt::join(output_sizes, " and "));
   f["these"] = ends.size() == 2 ? "these two" : fmt::format("these {}", ends.size());
@@ -147,7 +172,8 @@ void fill_ends(const CPlan& plan, Fillings& f) {
 
 }  // namespace
 
-std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures) {
+std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures,
+                     std::int64_t other_ram_bytes) {
   Fillings f = plan.fillings();
   f["model"] = comment_text(plan.model->name);
   f["parameters"] = c_parameters(plan);
@@ -160,6 +186,10 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   f["contract"] = contract_text(plan.rounding);
   f["ties"] = plan.rounding == Rounding::fp32 ? "to even" : "away from zero";
   f["crc"] = fmt::format("{:08x}", plan.crc);
+  f["other"] = std::to_string(other_ram_bytes);
+  const bool kernels =
+      std::ranges::any_of(layers, [](const CLayer& layer) { return layer.kernel.has_value(); });
+  f["code"] = kernels ? fill(plan.code == CCode::fast ? kFastCode : kSmallCode, f) : "";
   f["weights"] = weights_text(plan, layers);
   std::string& list = f["layers"];
   for (std::size_t i = 0; i < layers.size(); ++i) {

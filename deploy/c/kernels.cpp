@@ -3,7 +3,9 @@
 #include <octet/deploy/c/kernels/helium.h>
 #include <octet/deploy/c/kernels/paths.h>
 #include <octet/deploy/c/kernels/rows.h>
+#include <octet/deploy/c/kernels/set_row.h>
 #include <octet/deploy/c/kernels/windows.h>
+#include <octet/deploy/c/kernels/x86.h>
 #include <octet/deploy/c/plan.h>
 
 #include <algorithm>
@@ -28,7 +30,11 @@ std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers) {
   const bool any = std::ranges::any_of(layers, [](const CLayer& layer) {
     return layer.kernel || layer.calls.contains(CFunction::rescale_four);
   });
-  return any ? fill(kPaths, plan.fillings()) : "";
+  if (!any) return "";
+  Fillings f = plan.fillings();
+  f["few_registers"] =
+      plan.code == CCode::small ? "1" : "defined(__thumb__) && !defined(__thumb2__)";
+  return fill(kPaths, f);
 }
 
 std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
@@ -42,6 +48,8 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
   const bool shifts_left = std::ranges::any_of(layers, &CLayer::shifts_left);
   f["shifted"] = shifts_left ? "vqshlq_s32(sum, vmaxq_s32(shift, vdupq_n_s32(0)))" : "sum";
   f["right"] = shifts_left ? "vminq_s32(shift, vdupq_n_s32(0))" : "shift";
+  const bool fast = plan.code == CCode::fast;
+  f["rows_at_once"] = fast ? "rows >= 4 ? 4 : 1" : "1";
   std::string text;
   const auto add = [&](bool is_needed, std::string_view function) {
     if (is_needed) text += fill(function, f);
@@ -50,8 +58,11 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
   add(needed(CKernel::row, CKernel::depthwise), kWord);
   add(needed(CKernel::row, CKernel::convolve), kSetRow);
   add(needed(CKernel::row, CKernel::convolve), kBegin);
+  add(needed(CKernel::row, CKernel::convolve), kPairOfSumsX86);
+  add(needed(CKernel::row, CKernel::depthwise), kProductsX86);
   add(needed(CKernel::convolve, CKernel::depthwise), kWindow);
   add(needed(CKernel::convolve, CKernel::convolve), kTakeWindow);
+  add(fast && needed(CKernel::depthwise, CKernel::depthwise), kTwoValues);
   add(needed(CKernel::depthwise, CKernel::depthwise), kTakeChannel);
   for (const bool twice : {false, true}) {
     if (twice && plan.rounding == Rounding::double_rounding) break;
@@ -59,6 +70,13 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
     f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
     add(needed(CKernel::row, CKernel::depthwise, twice), kValueOf);
     const bool rounds_twice = twice || plan.rounding == Rounding::double_rounding;
+    f["half"] = rounds_twice ? "(int32_t)1 << 30" : "0";
+    f["lower"] = rounds_twice ? "_mm_add_epi32(high, _mm_srai_epi32(high, 31))" : "high";
+    if (needed(CKernel::row, CKernel::depthwise, twice)) {
+      const bool floats = !rounds_twice && plan.rounding == Rounding::fp32;
+      text += fmt::format("#ifdef {}_X86\n{}\n{}#endif\n\n", plan.macro,
+                          fill(floats ? kRescaleX86Float : kRescaleX86, f), fill(kWriteX86, f));
+    }
     const bool calls_four = rounds_twice && std::ranges::any_of(layers, [](const CLayer& layer) {
                               return layer.calls.contains(CFunction::rescale_four);
                             });
@@ -67,15 +85,19 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers) {
                           fill(rescale_four(plan, twice), f));
     }
     if (needed(CKernel::row, CKernel::convolve, twice)) {
-      const bool rows = needed(CKernel::rows, CKernel::convolve, twice);
-      text +=
-          fmt::format("#ifdef {}_MVE\n{}#else\n{}{}{}#endif\n\n", plan.macro, fill(kOutputsMve, f),
-                      fill(kSumsOfRow, f), rows ? fill(kSumsOfRows, f) : "",
-                      fill(rows ? kOutputsOfRows : kOutputsOfRow, f));
+      const bool rows = fast && needed(CKernel::rows, CKernel::convolve, twice);
+      text += fmt::format(
+          "#if defined({0}_MVE)\n{1}#elif defined({0}_X86)\n{2}#else\n{3}{4}{5}#endif\n\n",
+          plan.macro, fill(kOutputsMve, f), fill(kOutputsX86, f), fill(kSumsOfRow, f),
+          rows ? fill(kSumsOfRows, f) : "", fill(rows ? kOutputsOfRows : kOutputsOfRow, f));
     }
     add(needed(CKernel::rows, CKernel::rows, twice), kManyRows);
     add(needed(CKernel::convolve, CKernel::convolve, twice), kConvolve);
-    add(needed(CKernel::depthwise, CKernel::depthwise, twice), kDepthwise);
+    f["by_3x3"] = fast ? fill(kBy3x3, f) : "";
+    for (const std::string_view function :
+         {kDepthwiseX86, kSlideNear, fast ? kSlide3x3 : "", kDepthwise}) {
+      add(needed(CKernel::depthwise, CKernel::depthwise, twice), function);
+    }
   }
   return text;
 }

@@ -46,16 +46,17 @@ CFactor c_factor(float factor, std::int64_t largest_sum) {
           std::min(exponent, kMostExponent) + 17};
 }
 
-std::int64_t c_scratch_bytes(CKernel kernel, std::int64_t depth, const Window& window) {
+std::int64_t c_scratch_bytes(const CPlan& plan, CKernel kernel, std::int64_t depth,
+                             const Window& window) {
   // Vectors read 16 values.
   const std::int64_t row = std::max<std::int64_t>((depth + 3) / 4 * 4, 8);
   switch (kernel) {
     case CKernel::row:
       return 2 * row;
     case CKernel::rows:
-      return 8 * row;
+      return (plan.code == CCode::fast ? 8 : 2) * row;
     case CKernel::convolve:
-      return 9 * row;
+      return (plan.code == CCode::fast ? 9 : 3) * row;
     case CKernel::depthwise: {
       const auto extent = [](const WindowAxis& axis) {
         return (axis.output - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;

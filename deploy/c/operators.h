@@ -52,7 +52,8 @@ struct CFactor {
 CFactor c_factor(float factor, std::int64_t largest_sum);
 
 /// Bytes that a kernel works in, for sums of `depth` products; `window` counts for depthwise alone.
-std::int64_t c_scratch_bytes(CKernel kernel, std::int64_t depth, const Window& window);
+std::int64_t c_scratch_bytes(const CPlan& plan, CKernel kernel, std::int64_t depth,
+                             const Window& window);
 
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);

@@ -133,6 +133,10 @@ class Layout {
         if (needed_[static_cast<std::size_t>(op.outputs[i])]) add_step(op, i);
       }
     }
+    for (std::size_t i = 0; plan_.input_in_arena && i < plan_.inputs.size(); ++i) {
+      const ModelTensor& input = *plan_.inputs[i].tensor;
+      plan_.inputs[i].buffer = pointer(in_arena(model_.inputs[i]), DType::int8, input, "");
+    }
     for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
       if (place(model_.outputs[i]).first != plan_.outputs[i].name)
         plan_.outputs[i].copied = read(model_.outputs[i]);
@@ -197,11 +201,18 @@ class Layout {
       scratch_[&op] = uses_.size();
       uses_.push_back({static_cast<std::size_t>(bytes), step, step});
     }
-    // The caller's memory.
-    for (const std::int32_t input : model_.inputs) use(input).bytes = 0;
     for (const std::int32_t output : model_.outputs) {
       check_codes(tensor(output), "output");
+      // The caller's memory.
       use(home(output)).bytes = 0;
+    }
+    for (const std::int32_t input : model_.inputs) {
+      use(input).bytes = plan_.input_in_arena ? static_cast<std::size_t>(tensor(input).size()) : 0;
+      const auto copies = [&](std::int32_t output) { return home(output) == input; };
+      // Outputs that no step writes are copied behind all steps.
+      if (plan_.input_in_arena && std::ranges::any_of(model_.outputs, copies)) {
+        use(input).last = std::ssize(model_.operators);
+      }
     }
   }
 
@@ -218,9 +229,14 @@ class Layout {
         return {plan_.outputs[k].name, plan_.outputs[k].tensor->dtype};
       }
     }
-    const std::size_t offset = offsets_[static_cast<std::size_t>(at)];
+    return {in_arena(at), DType::int8};
+  }
+
+  /// Where the arena has a place for the values of tensor i.
+  std::string in_arena(std::int32_t i) const {
+    const std::size_t offset = offsets_[static_cast<std::size_t>(i)];
     const std::string arena = plan_.name + "_arena.bytes";
-    return {offset == 0 ? arena : fmt::format("{} + {}", arena, offset), DType::int8};
+    return offset == 0 ? arena : fmt::format("{} + {}", arena, offset);
   }
 
   std::string read(std::int32_t i) {
@@ -332,6 +348,11 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
     throw InvalidArgument("c source: a CWeights outside the enumeration");
   }
   plan.weights = options.weights;
+  if (options.code != CCode::fast && options.code != CCode::small) {
+    throw InvalidArgument("c source: a CCode outside the enumeration");
+  }
+  plan.code = options.code;
+  plan.input_in_arena = options.input_in_arena;
   plan.crc = crc_of(model);
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
   plan.inputs = ends_of(*plan.model, plan.model->inputs, "input");

@@ -37,6 +37,8 @@ struct CEnd {
   const ModelTensor* tensor = nullptr;
   /// For an output that no step writes, the C expression of the quantized values that it holds.
   std::string copied{};
+  /// For an input that has a place in the arena, the C expression of that.
+  std::string buffer{};
 };
 
 /// A model laid out as C source.
@@ -46,6 +48,8 @@ struct CPlan {
   std::string macro;
   Rounding rounding = Rounding::fp32;
   CWeights weights = CWeights::int8;
+  CCode code = CCode::fast;
+  bool input_in_arena = false;
   std::uint32_t crc = 0;
   /// What lies between the float ends: a graph of operators on codes.
   std::shared_ptr<const IntegerModel> model;
@@ -140,7 +144,9 @@ std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers);
 std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers);
 
 /// The text of NAME.h.
-std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures);
+/// `other_ram_bytes` is what the static buffers take with the other CCode.
+std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures,
+                     std::int64_t other_ram_bytes);
 
 /// The golden samples and main() of NAME.c.
 std::string c_self_test(const CPlan& plan, const CSourceOptions& options);

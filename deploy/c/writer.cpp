@@ -48,6 +48,13 @@ constexpr std::string_view kInvoke =
 }
 )";
 
+constexpr std::string_view kBuffer = R"(
+@type@ *@name@_@end@_buffer(void)
+{
+    return @buffer@;
+}
+)";
+
 /// An output that no step writes.
 constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
         @end@[i] = @copied@[i];
@@ -119,7 +126,14 @@ std::string invoke_text(const CPlan& plan) {
   f["parameters"] = detail::c_parameters(plan);
   f["is_null"] = fmt::format("{}", fmt::join(is_null, " || "));
   f["calls"] = calls;
-  return detail::fill(kInvoke, f);
+  std::string text = detail::fill(kInvoke, f);
+  for (const CEnd& input : plan.inputs) {
+    if (input.buffer.empty()) continue;
+    Fillings of_end = plan.fillings(input);
+    of_end["buffer"] = input.buffer;
+    text += detail::fill(kBuffer, of_end);
+  }
+  return text;
 }
 
 std::string float_helpers_text(const CPlan& plan) {
@@ -167,7 +181,11 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
     size.add(layers.back().constants.size() + layers.back().function.size());
   }
   CSource result = make_figures(plan, layers);
-  result.header = detail::c_header(plan, layers, result);
+  CSourceOptions other = options;
+  other.code = plan.code == CCode::fast ? CCode::small : CCode::fast;
+  const std::int64_t other_arena = detail::make_c_plan(model, name, other).arena_bytes;
+  result.header =
+      detail::c_header(plan, layers, result, result.ram_bytes - plan.arena_bytes + other_arena);
   auto top = plan.fillings();
   top["crc"] = fmt::format("{:08x}", plan.crc);
   result.source = detail::fill(kTop, top);

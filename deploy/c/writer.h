@@ -24,10 +24,23 @@ enum class CWeights {
   packed
 };
 
+/// What the code of FULLY_CONNECTED and the convolutions is for. Bytes are the same.
+enum class CCode {
+  /// Four rows or windows at a time, and windows of 3 x 3 by a function of their own.
+  fast,
+  /// One row at a time, two units at once, and one function for windows of all sizes where the
+  /// processor has no vectors: less flash, and static buffers for one row instead of four.
+  small
+};
+
 struct CSourceOptions {
   /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
   std::optional<Rounding> rounding{};
   CWeights weights = CWeights::int8;
+  CCode code = CCode::fast;
+  /// Whether the static buffers have a place for each input, NAME_input_buffer(), that is used
+  /// again once the input is read. NAME_invoke() takes an input from there or from elsewhere.
+  bool input_in_arena = false;
   /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
   /// their values one after the other. Empty: four random samples, or fewer large ones.
   std::vector<float> self_test_inputs{};
@@ -56,12 +69,12 @@ struct CSource {
 /// inputs are the parameters input1, input2, ..., in the order of the model's, and several outputs
 /// output1, output2, ...; macros and helpers are then named after them, NAME_INPUT1_SIZE. It uses
 /// no heap, no library and, in any rounding mode, no floating point: the float roundings of fp32
-/// are computed in integers. With GCC and Clang, Arm's DSP instructions and Helium are used where
-/// the processor has them. A QUANTIZE of an input of floats and a DEQUANTIZE to an output become
-/// NAME_quantize_input() and NAME_dequantize_output(), which every model has and which alone depend
-/// on compiler flags: -ffast-math and x87 arithmetic change their last bits. Compiled with
-/// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give
-/// golden outputs.
+/// are computed in integers. With GCC and Clang, Arm's DSP instructions, Helium, and vectors of
+/// x86 (SSE2, SSE4.1, AVX2) are used where the compiler's flags say that the processor has them. A
+/// QUANTIZE of an input of floats and a DEQUANTIZE to an output become NAME_quantize_input() and
+/// NAME_dequantize_output(), which every model has and which alone depend on compiler flags:
+/// -ffast-math and x87 arithmetic change their last bits. Compiled with -DNAME_SELFTEST (NAME in
+/// capitals) it has a main() that returns 0 where golden inputs give golden outputs.
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model

@@ -74,6 +74,16 @@ TEST_F(OctetExport, WritesWeightsForTFLiteMicroToDecode) {
   EXPECT_EQ(read_file(path("t.tflite")), to_tflite(decode_weights(model)));
 }
 
+TEST_F(OctetExport, WritesCSourceAsItIsTold) {
+  for (const auto& [word, code] : {std::pair{"fast", CCode::fast}, {"small", CCode::small}}) {
+    EXPECT_EQ(run({"--c", path("net"), "--c-code", word}).exit_code, 0);
+    EXPECT_EQ(text_of(path("net.c")), to_c_source(model_, "net", {.code = code}).source);
+  }
+  expect_failure({"--c", path("net"), "--c-code", "tiny"}, 2, "--c-code");
+  EXPECT_EQ(run({"--c", path("net"), "--c-input-in-arena"}).exit_code, 0);
+  EXPECT_EQ(text_of(path("net.h")), to_c_source(model_, "net", {.input_in_arena = true}).header);
+}
+
 TEST_F(OctetExport, DropsConstantUnitsInCSourceOrWhereItIsTold) {
   IntegerModel model = model_;
   set_bias(model, 0, 2, -kHuge);

@@ -52,6 +52,19 @@ inline const Words kStrict = {"-Wall",        "-Wextra",  "-Wpedantic",
 inline const Words kTrapUndefined = {"-fsanitize=undefined,float-cast-overflow",
                                      "-fsanitize-undefined-trap-on-error"};
 
+/// Flags that each make the preprocessor take another path through the kernels, which this
+/// processor can run.
+inline std::vector<Words> path_flags() {
+#ifdef __x86_64__
+  std::vector<Words> flags = {{"-U__SSE2__"}, {}};
+  if (__builtin_cpu_supports("sse4.1")) flags.push_back({"-msse4.1"});
+  if (__builtin_cpu_supports("avx2")) flags.push_back({"-mavx2"});
+  return flags;
+#else
+  return {{}};
+#endif
+}
+
 /// Files and the programs made of them.
 class CProject {
  public:
@@ -96,6 +109,8 @@ struct CCase {
   Rounding rounding = Rounding::fp32;
   Bytes inputs;
   CWeights weights = CWeights::int8;
+  CCode code = CCode::fast;
+  bool input_in_arena = false;
 };
 
 /// The codes of one sample of these inputs or outputs.
@@ -138,11 +153,14 @@ class CDriver {
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       const CCase& c = cases_[i];
       const std::string name = "net_" + std::to_string(i);
-      const CSource source =
-          to_c_source(c.model, name, {.rounding = c.rounding, .weights = c.weights});
+      const CSource source = to_c_source(c.model, name,
+                                         {.rounding = c.rounding,
+                                          .weights = c.weights,
+                                          .code = c.code,
+                                          .input_in_arena = c.input_in_arena});
       project_.write(source);
       text += "#include \"" + name + ".c\"\n";
-      calls += call(c.model, "NET_" + std::to_string(i), name, c.inputs.size());
+      calls += call(c, "NET_" + std::to_string(i), name);
       inputs.insert(inputs.end(), c.inputs.begin(), c.inputs.end());
       const Bytes outputs = interpreted(c);
       expected_.insert(expected_.end(), outputs.begin(), outputs.end());
@@ -171,8 +189,8 @@ class CDriver {
   std::size_t output_bytes() const { return expected_.size(); }
 
  private:
-  static std::string call(const IntegerModel& model, const std::string& macro,
-                          const std::string& name, std::size_t input_bytes) {
+  static std::string call(const CCase& c, const std::string& macro, const std::string& name) {
+    const IntegerModel& model = c.model;
     std::string buffers;
     std::string reads;
     std::string arguments;
@@ -183,21 +201,24 @@ class CDriver {
         const std::string number = ends.size() == 1 ? "" : std::to_string(k + 1);
         const std::string buffer = (role == "INPUT" ? "x" : "y") + number;
         const char* const type = tensor.dtype == DType::uint8 ? "uint8_t" : "int8_t";
-        buffers +=
-            fmt::format("    static {} {}[{}_{}{}_SIZE];\n", type, buffer, macro, role, number);
+        const std::string size = fmt::format("{}_{}{}_SIZE", macro, role, number);
+        const bool in_arena = c.input_in_arena && role == "INPUT";
+        buffers += in_arena ? fmt::format("    {} *{} = {}_input{}_buffer();\n", type, buffer, name,
+                                          number)
+                            : fmt::format("    static {} {}[{}];\n", type, buffer, size);
         arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", buffer);
         if (role == "INPUT") {
-          reads += fmt::format("      if (fread({0}, sizeof {0}, 1, in) != 1) return 3;\n", buffer);
+          reads += fmt::format("      if (fread({}, {}, 1, in) != 1) return 3;\n", buffer, size);
         } else {
-          writes += fmt::format("      fwrite({0}, sizeof {0}, 1, out);\n", buffer);
+          writes += fmt::format("      fwrite({}, {}, 1, out);\n", buffer, size);
         }
       }
     };
     add(model.inputs, "INPUT");
     add(model.outputs, "OUTPUT");
     return "  {\n" + buffers + "    long i;\n    for (i = 0; i < " +
-           std::to_string(input_bytes / sample_size(model, model.inputs)) + "; ++i) {\n" + reads +
-           "      if (" + name + "_invoke(" + arguments + ") != 0) return 4;\n" + writes +
+           std::to_string(c.inputs.size() / sample_size(model, model.inputs)) + "; ++i) {\n" +
+           reads + "      if (" + name + "_invoke(" + arguments + ") != 0) return 4;\n" + writes +
            "    }\n  }\n";
   }
 

@@ -70,7 +70,10 @@ TEST_F(CSourceArithmetic, SumsAreRoundedAsTheContractSays) {
   }
   const CDriver driver(std::move(cases));
   for (const std::string& compiler : c_compilers()) {
-    EXPECT_EQ(driver.differing(compiler, {"-std=c99", "-O1"}), 0U);
+    for (const Words& path : path_flags()) {
+      EXPECT_EQ(driver.differing(compiler, joined(path, {"-std=c99", "-O1"})), 0U)
+          << ::testing::PrintToString(path);
+    }
   }
 }
 

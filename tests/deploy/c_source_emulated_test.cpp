@@ -58,8 +58,9 @@ std::vector<CSource> random_sources(std::uint32_t count) {
     }
     Sequential model = quantize_model(net, options);
     calibrate(model, samples);
-    sources.push_back(
-        to_c_source(lower(model), "net_" + std::to_string(seed), {.rounding = options.rounding}));
+    sources.push_back(to_c_source(
+        lower(model), "net_" + std::to_string(seed),
+        {.rounding = options.rounding, .code = seed % 4 < 3 ? CCode::fast : CCode::small}));
   }
   return sources;
 }

@@ -4,6 +4,7 @@
 #include <octet/layers/lower.h>
 #include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/drawn_networks.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
@@ -74,6 +75,64 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterOnConvolutions) {
 
 INSTANTIATE_TEST_SUITE_P(Contracts, CSourceRandomNets, ::testing::ValuesIn(kContracts),
                          contract_name);
+
+/// Convolutions whose channels fill vectors and a part of one, then rows of FULLY_CONNECTED.
+IntegerModel wide_convolutions(std::uint32_t seed) {
+  Draw draw(seed);
+  RawModelBuilder b;
+  std::int32_t x = b.activation("x", {draw.between(1, 2), draw.between(9, 13), 11, 3}, DType::int8,
+                                quant(0.03F, draw.between(-128, 127)));
+  b.model.inputs = {x};
+  const auto last = [&] { return b.model.tensors[static_cast<std::size_t>(x)]; };
+  const auto add = [&](SumsSpec spec) {
+    const bool fits =
+        std::min(last().shape[1], last().shape[2]) > (spec.kernel - 1) * spec.dilation;
+    spec.padding = fits && draw.between(0, 1) == 0 ? Padding::valid : Padding::same;
+    spec.activation = static_cast<FusedActivation>(draw.between(0, 3));
+    spec.per_channel = draw.between(0, 1) == 0;
+    spec.bias = draw.between(0, 3) > 0;
+    spec.bits = draw.between(2, 8);
+    x = add_sums(b, x, spec, draw);
+  };
+  for (int i = 0; i < 4; ++i) {
+    add({.code = OpCode::conv_2d, .units = draw.between(4, 23), .kernel = draw.between(1, 3)});
+    add({.code = OpCode::depthwise_conv_2d,
+         .units = 1,
+         .kernel = draw.between(2, 3),
+         .stride = draw.between(1, 2),
+         .dilation = draw.between(1, 2)});
+    add({.code = OpCode::conv_2d, .units = 2 * draw.between(2, 9)});
+    add({.code = OpCode::conv_2d, .units = 2 * draw.between(1, 9), .groups = 2});
+  }
+  const std::vector<std::int32_t> rows{-1, last().shape[3]};
+  const std::int32_t pixels =
+      b.activation("pixels", {static_cast<std::int32_t>(last().size()) / rows[1], rows[1]},
+                   DType::int8, last().quantization);
+  b.op(OpCode::reshape, {x, b.constant("shape", {2}, DType::int32, rows)}, pixels,
+       ReshapeAttributes{.new_shape = rows});
+  b.model.outputs = {add_sums(b, pixels, {.units = draw.between(1, 9)}, draw)};
+  return b.model;
+}
+
+TEST_F(CSourceNets, EveryPathEqualsTheInterpreter) {
+  std::vector<CCase> cases;
+  for (std::uint32_t seed = 0; seed < 9; ++seed) {
+    const IntegerModel model = wide_convolutions(seed);
+    cases.push_back({.model = model,
+                     .rounding = kContracts[seed % 3],
+                     .inputs = random_codes(model, 20, seed),
+                     .code = seed < 6 ? CCode::fast : CCode::small,
+                     .input_in_arena = seed % 2 == 0});
+  }
+  const CDriver driver(std::move(cases));
+  for (const Words& path : path_flags()) {
+    const Words flags = joined(joined(kStrict, path), {"-std=c99", "-O1"});
+    for (const std::string& compiler : c_compilers()) {
+      EXPECT_EQ(driver.differing(compiler, flags), 0U) << ::testing::PrintToString(path);
+    }
+    EXPECT_EQ(driver.differing(c_compilers().back(), joined(path, kTrapUndefined)), 0U);
+  }
+}
 
 /// A model 784-256-128-10 that has learned a little, its integers under a contract.
 class Learned {

@@ -59,6 +59,20 @@ TEST(CSource, HeaderStatesTheModel) {
   }
 }
 
+TEST(CSource, HeaderStatesTheOtherCodesBuffers) {
+  const CSource fast = to_c_source(everything(), "net");
+  const CSource small = to_c_source(everything(), "net", {.code = CCode::small});
+  EXPECT_LT(small.ram_bytes, fast.ram_bytes);
+  EXPECT_LT(small.source.size(), fast.source.size());
+  EXPECT_EQ(small.flash_bytes, fast.flash_bytes);
+  expect_mentions(fast.header, fmt::format("with {} bytes of buffers", small.ram_bytes));
+  expect_mentions(small.header, fmt::format("with {} bytes of buffers", fast.ram_bytes));
+  const IntegerModel no_sums =
+      make_unary(OpCode::softmax, {"x", DType::int8, {1, 4}, {}, quant(0.1F, 3), {}},
+                 {"y", DType::int8, {1, 4}, {}, quant(1.0F / 256, -128), {}});
+  EXPECT_EQ(to_c_source(no_sums, "net").header.find("CCode"), std::string::npos);
+}
+
 TEST(CSource, BoundIsTheLargestSumOfAnyUnit) {
   const IntegerModel model = small_model();
   std::int64_t largest = 0;

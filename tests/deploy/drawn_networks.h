@@ -19,6 +19,8 @@ struct SumsSpec {
   std::int32_t kernel = 1;
   Padding padding = Padding::valid;
   std::int32_t groups = 1;
+  std::int32_t stride = 1;
+  std::int32_t dilation = 1;
   FusedActivation activation = FusedActivation::none;
   bool per_channel = false;
   bool bias = true;
@@ -78,14 +80,25 @@ inline std::int32_t add_sums(RawModelBuilder& b, std::int32_t input, const SumsS
   if (spec.code != OpCode::fully_connected) {
     const auto extent = [&](std::size_t axis) {
       return static_cast<std::int32_t>(
-          slide_window(x.shape[axis], spec.kernel, 1, 1, spec.padding).output);
+          slide_window(x.shape[axis], spec.kernel, spec.stride, spec.dilation, spec.padding)
+              .output);
     };
     y.shape = {x.shape[0], extent(1), extent(2), units};
-    attributes = Conv2DAttributes{.padding = spec.padding, .activation = spec.activation};
+    attributes = Conv2DAttributes{.padding = spec.padding,
+                                  .stride_h = spec.stride,
+                                  .stride_w = spec.stride,
+                                  .dilation_h = spec.dilation,
+                                  .dilation_w = spec.dilation,
+                                  .activation = spec.activation};
   }
   if (depthwise) {
-    attributes = DepthwiseConv2DAttributes{
-        .padding = spec.padding, .depth_multiplier = spec.units, .activation = spec.activation};
+    attributes = DepthwiseConv2DAttributes{.padding = spec.padding,
+                                           .stride_h = spec.stride,
+                                           .stride_w = spec.stride,
+                                           .dilation_h = spec.dilation,
+                                           .dilation_w = spec.dilation,
+                                           .depth_multiplier = spec.units,
+                                           .activation = spec.activation};
   }
   const std::int32_t output = b.add(std::move(y));
   b.op(spec.code, operands, output, attributes);

@@ -126,6 +126,10 @@ TEST(GraphExport, TheArenaOfCSourceIsPlanned) {
   b.model.outputs = {add_dense(b, x, spec, draw)};
   // Beside them, what a layer works in: a row in 16 bits.
   EXPECT_EQ(to_c_source(b.model, "residual").ram_bytes, 3 * 24 + 2 * 24);
+  // The input is read once before there are more than two.
+  const CSource with_input = to_c_source(b.model, "residual", {.input_in_arena = true});
+  EXPECT_EQ(with_input.ram_bytes, 3 * 24 + 2 * 24);
+  expect_mentions(with_input.header, "int8_t *residual_input_buffer(void);");
 }
 
 TEST(GraphExport, CSourceLeavesOutWhatNobodyReads) {
@@ -157,7 +161,10 @@ TEST_F(CompiledC, GraphsOfSeveralEndsEqualTheInterpreter) {
   for (std::uint64_t seed = 0; seed < 16; ++seed) models.push_back(draw_graph(seed, true));
   for (std::size_t i = 0; i < models.size(); ++i) {
     for (const Rounding rounding : kContracts) {
-      cases.push_back({models[i], rounding, random_codes(models[i], 20, i)});
+      cases.push_back({.model = models[i],
+                       .rounding = rounding,
+                       .inputs = random_codes(models[i], 20, i),
+                       .input_in_arena = rounding != Rounding::fp32});
     }
   }
   const CDriver driver(std::move(cases));

@@ -149,6 +149,20 @@ TEST(Advice, OfDeadChannels) {
               }).empty());
 }
 
+TEST(Advice, OfConstantUnits) {
+  Report report;
+  EXPECT_TRUE(advice(report).empty());
+  report.constant_units = {{.layer = "conv", .units = 256, .constant = 229, .unread = 5}};
+  const std::vector<Advice> all = advice(report);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].rule, "constant units");
+  EXPECT_EQ(all[0].layer, "conv");
+  EXPECT_EQ(all[0].evidence,
+            "229 of 256 units give one integer for every input, and 5 are read with weights of 0 "
+            "alone");
+  EXPECT_NE(all[0].action.find("with 22 units"), std::string::npos);
+}
+
 TEST(Advice, OfOscillatingWeights) {
   Report report = report_with(40);
   report.layers.trials = {trial("a", 0.9, 0, 30)};

@@ -88,6 +88,9 @@ TEST(WrongCalls, EnumeratorsOutsideTheirEnumeration) {
   expect_refused("C weights", "CWeights", [] {
     static_cast<void>(to_c_source(integers(), "m", {.weights = outside<CWeights>()}));
   });
+  expect_refused("C code", "CCode", [] {
+    static_cast<void>(to_c_source(integers(), "m", {.code = outside<CCode>()}));
+  });
   expect_refused("Trainer: gradients", "GradientFormat",
                  [] { train_with({.gradients = outside<GradientFormat>()}); });
   expect_refused("Dense", "activation", [] { Dense(2, outside<Activation>()); });

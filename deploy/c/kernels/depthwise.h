@@ -6,7 +6,7 @@
 
 namespace octet::detail::kernel_text {
 
-inline constexpr std::string_view kTakeChannel =
+inline constexpr std::string_view kTwoValues =
     R"(#if defined(@NAME@_DSP) && !defined(@NAME@_MVE)
 static int32_t @name@_pair(int32_t low, int32_t high)
 {
@@ -14,7 +14,10 @@ static int32_t @name@_pair(int32_t low, int32_t high)
 }
 #endif
 
-/* One channel of an image into a plane whose lines have `line` values. */
+)";
+
+inline constexpr std::string_view kTakeChannel =
+    R"(/* One channel of an image into a plane whose lines have `line` values. */
 @NAME@_APART static void @name@_take_channel(const @name@_window *w, const int8_t *image, @name@_value *plane, int32_t lines,
         int32_t line)
 {
@@ -46,7 +49,7 @@ static int32_t @name@_pair(int32_t low, int32_t high)
 
 )";
 
-inline constexpr std::string_view kDepthwise =
+inline constexpr std::string_view kSlideNear =
     R"(#ifdef @NAME@_MVE
 /* The outputs of a unit in windows of up to 16 taps that lie within 256 values. */
 @NAME@_APART static void @name@_slide_near@twice@(const @name@_window *w, const int8_t *plane, int32_t line, int32_t unit,
@@ -109,7 +112,12 @@ inline constexpr std::string_view kDepthwise =
     }
     @NAME@_FENCE;
 }
-#else
+#endif
+
+)";
+
+inline constexpr std::string_view kSlide3x3 =
+    R"(#ifndef @NAME@_MVE
 /* The outputs of a unit in windows of 3 x 3. */
 static void @name@_slide_3x3@twice@(const @name@_window *w, const @name@_value *plane, int32_t line,
         int32_t unit, int8_t *output)
@@ -193,7 +201,16 @@ static void @name@_slide_3x3@twice@(const @name@_window *w, const @name@_value *
 
 #endif
 
-/* The outputs of a unit in any window. */
+)";
+
+inline constexpr std::string_view kBy3x3 = R"(#else
+            if (w->kernel_height == 3 && w->kernel_width == 3 && span_y == 3 && span_x == 3) {
+                @name@_slide_3x3@twice@(w, plane, line, unit, output + unit);
+            } else
+)";
+
+inline constexpr std::string_view kDepthwise =
+    R"(/* The outputs of a unit in any window. */
 static void @name@_slide@twice@(const @name@_window *w, const @name@_value *plane, int32_t line, int32_t unit,
         int8_t *output)
 {
@@ -227,6 +244,16 @@ static void @name@_depthwise@twice@(const @name@_window *w, const int8_t *input,
     const int32_t span_x = (w->kernel_width - 1) * w->dilation_x + 1;
     const int32_t lines = (w->output_height - 1) * w->stride_y + span_y;
     const int32_t line = (((w->output_width - 1) * w->stride_x + span_x) + 1) & ~1;
+#ifdef @NAME@_X86
+    if (of_channel == 1 && units >= 8 && w->kernel_height * w->kernel_width <= @NAME@_MOST_TAPS) {
+        for (int32_t image = 0; image < w->images; ++image) {
+            @name@_slide_channels@twice@(w, input, output);
+            input += w->height * w->width * units;
+            output += w->output_height * w->output_width * units;
+        }
+        return;
+    }
+#endif
     /* Padding stays as it is from one channel to the next. */
     for (int32_t i = 0; i < lines * line; ++i) {
         plane[i] = (@name@_value)(w->input_zero_point + @NAME@_HIGHER);
@@ -239,11 +266,9 @@ static void @name@_depthwise@twice@(const @name@_window *w, const int8_t *input,
 #ifdef @NAME@_MVE
             if (w->kernel_height * w->kernel_width <= 16 && (span_y - 1) * line + span_x <= 256) {
                 @name@_slide_near@twice@(w, plane, line, unit, output + unit);
-#else
-            if (w->kernel_height == 3 && w->kernel_width == 3 && span_y == 3 && span_x == 3) {
-                @name@_slide_3x3@twice@(w, plane, line, unit, output + unit);
-#endif
-            } else {
+            } else
+@by_3x3@#endif
+            {
                 @name@_slide@twice@(w, plane, line, unit, output + unit);
             }
         }

@@ -25,6 +25,34 @@ typedef uint8_t @name@_row;
 #define @NAME@_HIGHER 128
 typedef int16_t @name@_value;
 typedef int32_t @name@_row; /* two values */
+#elif defined(__SSE2__) && __STDC_HOSTED__ /* elsewhere the compiler's headers want the library's */
+#define @NAME@_X86
+#define @NAME@_HIGHER 128
+typedef uint8_t @name@_value;
+typedef int16_t @name@_row;
+#ifdef __AVX2__
+#include <immintrin.h>
+#define @NAME@_LANES 16
+#define @NAME@_OF(function) _mm256_##function
+#define @NAME@_ZERO _mm256_setzero_si256()
+#define @NAME@_LOAD(from) _mm256_loadu_si256((const __m256i *)(from))
+#define @NAME@_AND _mm256_and_si256
+#define @NAME@_FOLD(v) _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1))
+typedef __m256i @name@_vector;
+#else
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#else
+#include <emmintrin.h>
+#endif
+#define @NAME@_LANES 8
+#define @NAME@_OF(function) _mm_##function
+#define @NAME@_ZERO _mm_setzero_si128()
+#define @NAME@_LOAD(from) _mm_loadu_si128((const __m128i *)(from))
+#define @NAME@_AND _mm_and_si128
+#define @NAME@_FOLD(v) (v)
+typedef __m128i @name@_vector;
+#endif
 #else
 #define @NAME@_HIGHER 128
 typedef uint8_t @name@_value;
@@ -33,7 +61,7 @@ typedef uint8_t @name@_row;
 #ifndef @NAME@_APART
 #define @NAME@_APART
 #endif
-#if defined(__thumb__) && !defined(__thumb2__)
+#if @few_registers@
 #define @NAME@_FEW_REGISTERS
 #endif
 

@@ -40,7 +40,14 @@ inline constexpr std::string_view kTakeWindow =
         from += 16;
     }
 #endif
-#ifdef @NAME@_DSP
+#ifdef @NAME@_X86
+    for (; count >= 16; count -= 16) {
+        _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)from));
+        to += 16;
+        from += 16;
+    }
+#endif
+#if defined(@NAME@_DSP) || defined(@NAME@_X86)
     for (; count >= 4; count -= 4) {
         __builtin_memcpy(to, from, 4);
         to += 4;
@@ -122,8 +129,8 @@ inline constexpr std::string_view kConvolve =
         s.start += part * s.units;
         s.multiplier += part * s.units * s.per_unit;
         s.shift += part * s.units * s.per_unit;
-        for (int32_t row = 0; row < outputs; row += count) {
-            count = outputs - row >= 4 ? 4 : 1;
+        for (int32_t rows = outputs; rows > 0; rows -= count) {
+            count = @rows_at_once@;
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t top = y * w->stride_y - w->top;
                 const int32_t left = x * w->stride_x - w->left;

@@ -186,7 +186,7 @@ std::int64_t conv_2d_scratch(const CPlan& plan, const KernelSource& source) {
   if (geometry.is_matrix_product()) return fully_connected_scratch(plan, n);
   const CSums sums{.numbers = n, .detail = {}};
   const auto kernel = c_kernel_of(plan, sums, CKernel::convolve);
-  return kernel ? c_scratch_bytes(*kernel, n.depth, geometry.window) : 0;
+  return kernel ? c_scratch_bytes(plan, *kernel, n.depth, geometry.window) : 0;
 }
 
 CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
@@ -204,7 +204,7 @@ std::int64_t depthwise_scratch(const CPlan& plan, const KernelSource& source) {
   const auto by_tap = values_of<std::int8_t>(source.input(1));
   const CSums sums{.numbers = n, .detail = {}, .by_tap = by_tap};
   const auto kernel = c_kernel_of(plan, sums, CKernel::depthwise);
-  return kernel ? c_scratch_bytes(*kernel, n.depth, depthwise_geometry(source).window) : 0;
+  return kernel ? c_scratch_bytes(plan, *kernel, n.depth, depthwise_geometry(source).window) : 0;
 }
 
 CLayer make_transpose_conv_layer(const CPlan& plan, const CStep& step) {

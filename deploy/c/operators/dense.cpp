@@ -236,14 +236,21 @@ std::vector<std::uint8_t> paired_weights(const CSums& sums) {
   return pairs;
 }
 
+/// Units, and so many more that four from any fourth unit of a group on are there: units are worked
+/// on in fours at most.
+std::size_t padded_units(const CSums& sums) {
+  const std::int64_t rest = sums.numbers.units / sums.groups % 4;
+  return static_cast<std::size_t>(sums.numbers.units + (rest == 0 ? 0 : 4 - rest));
+}
+
 /// Adds what the sum of each unit starts from, where values are read 128 higher.
-void add_starts(CLayer& layer, const std::string& name, const FullyConnectedNumbers& n) {
+void add_starts(CLayer& layer, const std::string& name, const CSums& sums) {
+  const FullyConnectedNumbers& n = sums.numbers;
   std::vector<std::int64_t> starts(n.bias.begin(), n.bias.end());
   for (std::size_t i = 0; i < n.weights.size(); ++i) {
     starts[i / static_cast<std::size_t>(n.depth)] -= (n.input_zero_point + 128) * n.weights[i];
   }
-  // Units are worked on in fours at most.
-  starts.resize((starts.size() + 3) / 4 * 4);
+  starts.resize(padded_units(sums));
   layer.constants += array_text("int32_t", name + "_start", starts);
   layer.flash_bytes += 4 * std::ssize(starts);
 }
@@ -267,7 +274,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   const FullyConnectedNumbers& n = sums.numbers;
   CFactors factors(n.epilogue.requantizer, n.largest_sum);
   const bool per_unit = factors.shifts.size() > 1;
-  const std::size_t padded = (factors.shifts.size() + 3) / 4 * 4;
+  const std::size_t padded = per_unit ? padded_units(sums) : 4;
   factors.multipliers.resize(padded, factors.multipliers[0]);
   factors.shifts.resize(padded, factors.shifts[0]);
   Fillings f = layer_fillings(plan, step);
@@ -293,7 +300,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   }
   // The structure on a machine of 32 bits has 11 numbers before those of a window.
   layer.flash_bytes = layer.weight_bytes + 4 * (11 + std::ssize(window));
-  add_starts(layer, f["layer"], n);
+  add_starts(layer, f["layer"], sums);
   add_factors(layer, f["layer"], factors);
   layer.summary = summary_of(step, sums_detail(plan, layer, sums.detail));
   const auto set = [&](const char* key, std::int64_t value) { f[key] = std::to_string(value); };
@@ -375,7 +382,7 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
 std::int64_t fully_connected_scratch(const CPlan& plan, const FullyConnectedNumbers& n) {
   const CSums sums{.numbers = n, .detail = {}};
   const auto kernel = c_kernel_of(plan, sums, n.rows == 1 ? CKernel::row : CKernel::rows);
-  return kernel ? c_scratch_bytes(*kernel, n.depth, {}) : 0;
+  return kernel ? c_scratch_bytes(plan, *kernel, n.depth, {}) : 0;
 }
 
 COperator c_forms::fully_connected() {
