@@ -5,6 +5,7 @@
 #include <octet/layers/concatenate.h>
 #include <octet/layers/input.h>
 #include <octet/layers/layer_registry.h>
+#include <octet/layers/lstm.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -71,7 +72,7 @@ class StepModelBuilder {
     std::string output;
   };
 
-  /// The name of a QuantizeLayer, and the layer of the source whose values it quantizes.
+  /// The name of a QuantizeLayer, and the value of the source's program whose scale it has.
   struct Quantized {
     std::string name;
     std::size_t of;
@@ -120,19 +121,28 @@ class StepModelBuilder {
     return step_.add_built(make_layer(description), inputs);
   }
 
-  /// A GRU or SimpleRNN that begins with the state that it gave at the piece before.
+  /// A recurrent layer that begins with the states that it gave at the piece before.
   Value recurrent(std::size_t i, const Value& x) {
     const Layer& layer = *source_.layers()[i];
     const bool gives_all = layer.output_shape().rank() == 2;
     const Shape shape = gives_all ? layer.output_shape().with_dim(0, 1) : layer.output_shape();
     const std::string name = inner_of(layer).name();
-    const Value before = state_input(i, shape, i);
-    const Value result = step_.add_built(make_layer(describe_layer(layer)), {x, before});
+    std::vector<Value> inputs = {x, state_input(i, name + "_state", shape, result_of(i))};
+    const std::vector<std::size_t>& beside = source_.program().values[result_of(i)].beside;
+    for (const std::size_t state : beside) {
+      inputs.push_back(state_input(i, name + "_cell", {shape.dim(-1)}, state));
+    }
+    const Value result = step_.add_built(make_layer(describe_layer(layer)), inputs);
     const Index count = gives_all ? steps_of(streams_[i]) : 1;
     if (count == 1) {
       states_.push_back({name + "_state", result, layer.name()});
     } else {
       add_state(i, result, count - 1, 1);
+    }
+    if (!beside.empty()) {
+      const std::string next = name + "_cell_next";
+      states_.push_back(
+          {name + "_cell", step_.add_built(std::make_unique<CellState>(next), {result}), next});
     }
     return result;
   }
@@ -143,10 +153,11 @@ class StepModelBuilder {
     const std::size_t read = source_.inputs_of(i)[0];
     const std::string name = inner_of(*source_.layers()[i]).name();
     const Value before =
-        state_input(i, source_.layers()[read]->output_shape().with_dim(0, kept), read);
+        state_input(i, name + "_state", source_.layers()[read]->output_shape().with_dim(0, kept),
+                    result_of(read));
     // What operators as TANH give is tied to no quantizer.
     if (reads_integers(i) && fixed_by(source_.program(), result_of(read)) != nullptr) {
-      x = quantized(i, x, name + "_quantize", read);
+      x = quantized(i, x, name + "_quantize", result_of(read));
     }
     const Value window = add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
     const Index count = step_.layers().back()->output_shape()[0];
@@ -164,18 +175,17 @@ class StepModelBuilder {
     states_.push_back({name + "_state", next, step_.layers().back()->name()});
   }
 
-  /// The input of a state of layer `i`, of what layer `of` gives: behind a QuantizeLayer where it
-  /// is quantized.
-  Value state_input(std::size_t i, const Shape& shape, std::size_t of) {
-    const std::string name = inner_of(*source_.layers()[i]).name() + "_state";
+  /// The input of a state of layer `i`: behind a QuantizeLayer with the scale of the value `of`
+  /// where the layer is quantized.
+  Value state_input(std::size_t i, const std::string& name, const Shape& shape, std::size_t of) {
     const Value value = step_.add_built(std::make_unique<InputLayer>(shape, name), {});
     return reads_integers(i) ? quantized(i, value, name + "_quantize", of) : value;
   }
 
-  /// x with the scale and zero point of what layer `of` gives.
+  /// x with the scale and zero point of a value of the source.
   Value quantized(std::size_t i, const Value& x, const std::string& name, std::size_t of) {
     const QuantizeOptions& options = options_of(i);
-    const Quantizer* const measured = quantizer_of(source_.program(), result_of(of));
+    const Quantizer* const measured = quantizer_of(source_.program(), of);
     auto quantizer = measured != nullptr ? measured->clone() : fixed_quantizer(of, options);
     quantized_.push_back({name, of});
     return step_.add_built(std::make_unique<QuantizeLayer>(std::move(quantizer), options, name),
@@ -206,8 +216,8 @@ class StepModelBuilder {
     return source_.program().result_of_layer[layer];
   }
 
-  std::unique_ptr<Quantizer> fixed_quantizer(std::size_t i, const QuantizeOptions& options) const {
-    const Step& step = *fixed_by(source_.program(), result_of(i));
+  std::unique_ptr<Quantizer> fixed_quantizer(std::size_t of, const QuantizeOptions& options) const {
+    const Step& step = *fixed_by(source_.program(), of);
     const RealLimits limits = real_limits(definition(step.code).fixed_grid());
     return std::make_unique<FixedQuantizer>(limits.lo, limits.hi, activation_spec(options));
   }
@@ -250,7 +260,7 @@ class StepModelBuilder {
       if (wanted.contains(name)) tensors.add(name, tensor);
     }
     for (const Quantized& state : quantized_) {
-      const Quantizer* const measured = quantizer_of(source_.program(), result_of(state.of));
+      const Quantizer* const measured = quantizer_of(source_.program(), state.of);
       if (measured != nullptr) {
         add_range(tensors, state.name, *measured);
         continue;

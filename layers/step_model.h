@@ -13,8 +13,8 @@ namespace octet {
 /// see step_model().
 struct StepModel {
   Model model;
-  /// A state is input "NAME_state" of the model, NAME being that of the layer that keeps it, and an
-  /// output. At the beginning all are 0, which is the zero point.
+  /// A state is input "NAME_state" of the model, NAME being that of the layer that keeps it, or the
+  /// "NAME_cell" of an LSTM, and an output. At the beginning all are 0, which is the zero point.
   std::vector<CarriedState> states;
   /// How many steps of the inputs the model takes at once: the product of strides that follow one
   /// another, where those of several branches have a common multiple.
@@ -34,7 +34,7 @@ struct StepModel {
 ///
 /// - Dense, activations, sums, products, joins of features and all else that computes each step
 ///   alone stay as they are.
-/// - GRU and SimpleRNN read the state that they gave before.
+/// - GRU, LSTM and SimpleRNN read the states that they gave before.
 /// - Conv1D, DepthwiseConv1D, MaxPool1D and AveragePool1D keep the last steps that they have read.
 ///   With padding causal the results are the model's from the first on. With padding valid those of
 ///   windows that are not full yet come first, `delays` of them; what stands behind such a layer
@@ -45,9 +45,8 @@ struct StepModel {
 ///   has, or for a GRU as if the sequence ended there.
 ///
 /// Throws InvalidArgument, naming the layer, where one looks at several steps in another way, is
-/// given a first state already, has more than one state, as LSTM, or is used several times, where
-/// sequences that are put together do not keep step, where no layer carries a state, and before
-/// build().
+/// given a first state already or is used several times, where sequences that are put together do
+/// not keep step, where no layer carries a state, and before build().
 StepModel step_model(const Model& model);
 
 }  // namespace octet

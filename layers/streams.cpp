@@ -210,11 +210,6 @@ class StreamAnalysis {
   }
 
   Stream recurrent(const Layer& layer, const Stream& read) const {
-    if (recurrent_of(layer)->state_count() > 1) {
-      fail_to_stream(
-          layer,
-          "carries more than one state, and gives the first alone; expected GRU or SimpleRNN");
-    }
     if (layer.input_shapes().size() > 1) {
       fail_to_stream(layer, "is given a first state, which step_model() is to carry");
     }

@@ -120,6 +120,8 @@ struct Program {
     /// How many steps read the value, once for each of their inputs, and whether it is an output.
     std::size_t readers = 0;
     bool is_output = false;
+    /// Of a layer's result: what emit() returned beside it.
+    std::vector<std::size_t> beside{};
 
     /// The name of the tensor that the value becomes in files.
     std::string name() const { return layer == nullptr ? suffix : layer->name() + suffix; }

@@ -55,7 +55,7 @@ class RandomStream {
  private:
   Value layer(const Value& x) {
     const Index units = random_.integer(1, 9);
-    switch (random_.integer(0, 10)) {
+    switch (random_.integer(0, 11)) {
       case 0:
         return model_.add(Dense(units, Activation::relu), x);
       case 1:
@@ -94,6 +94,8 @@ class RandomStream {
         return random_.integer(0, 1) == 0 ? model_.add(MaxPool1D(size), x)
                                           : model_.add(AveragePool1D(size), x);
       }
+      case 10:
+        return model_.add(LSTM(units, {.return_sequences = true}), x);
       default:
         return model_.add(Dropout(0.1F), model_.add(BatchNorm(), x));
     }
@@ -123,7 +125,8 @@ class RandomStream {
   /// One result of a whole sequence.
   Value last(const Value& x) {
     const int which = random_.integer(is_delayed_ ? 2 : 0, 4);
-    if (which < 2) return model_.add(GRU(random_.integer(1, 9)), x);
+    if (which == 0) return model_.add(GRU(random_.integer(1, 9)), x);
+    if (which == 1) return model_.add(LSTM(random_.integer(1, 9)), x);
     if (which == 2) return model_.add(GlobalMaxPool1D(), x);
     if (which == 3) return model_.add(GlobalAveragePool1D(), x);
     return model_.add(Flatten(), x);
@@ -328,9 +331,9 @@ TEST(StepModel, RefusesByName) {
       Add(), {uneven.add(Conv1D(2, 3, {}, {.stride = 2}), read), uneven.add(Conv1D(2, 5), read)}));
   expect_refused(uneven, {"Add", "do not keep step", "every 2 steps, 1 late", "every 1 steps, 4"});
 
-  Model two_states("two");
-  two_states.output(two_states.add(LSTM(2, {.name = "long"}), two_states.input({5, 2})));
-  expect_refused(two_states, {"step_model", "\"long\"", "LSTM", "more than one state"});
+  Model cell("cell");
+  cell.output(cell.add(CellState("c"), cell.add(GRU(2), cell.input({5, 2}))));
+  expect_throws<InvalidArgument>([&] { cell.build(1); }, {"CellState \"c\"", "LSTM"});
 
   Model without("none");
   without.output(without.add(Dense(2), without.input({5, 2})));
