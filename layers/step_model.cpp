@@ -5,15 +5,16 @@
 #include <octet/layers/concatenate.h>
 #include <octet/layers/input.h>
 #include <octet/layers/layer_registry.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/lstm.h>
 #include <octet/layers/program/program.h>
+#include <octet/layers/program/streams.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/slice.h>
 #include <octet/layers/step_model.h>
-#include <octet/layers/streams.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
@@ -294,6 +295,12 @@ StepModel step_model(const Model& model) {
       fmt::format("step_model: expected a layer that carries a state from step to step, as GRU or "
                   "a convolution does, found none in model \"{}\"",
                   model.name()));
+}
+
+IntegerModel lower(const StepModel& model, const LowerOptions& options) {
+  IntegerModel lowered = lower(model.model, options);
+  keep_states(lowered, {model.states, model.delays.size()});
+  return lowered;
 }
 
 }  // namespace octet

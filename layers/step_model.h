@@ -2,6 +2,7 @@
 
 #include <octet/core/language.h>
 
+#include <octet/layers/lower_options.h>
 #include <octet/layers/model.h>
 #include <octet/runtime/streaming_interpreter.h>
 
@@ -48,5 +49,9 @@ struct StepModel {
 /// given a first state already or is used several times, where sequences that are put together do
 /// not keep step, where no layer carries a state, and before build().
 StepModel step_model(const Model& model);
+
+/// lower() of the model, with its states kept, see keep_states(): C source of it has functions for
+/// them. Throws as lower().
+IntegerModel lower(const StepModel& model, const LowerOptions& options = {});
 
 }  // namespace octet

@@ -3,9 +3,9 @@
 #include <octet/core/window.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/program/program.h>
+#include <octet/layers/program/streams.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/recurrent.h>
-#include <octet/layers/streams.h>
 
 #include <algorithm>
 #include <optional>
