@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# docs/howto/streaming.md: its program writes a network as C source, and its fragment of C, compiled with that,
+# says of a stream what Octet says. Usage: streaming.sh <source folder> <work folder> <stream_words>
+set -euo pipefail
+source=$1 work=$2 program=$3
+page=docs/howto/streaming.md
+cd "$source"
+. tests/docs/blocks.sh
+
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+"$program"
+{
+  echo '#include <stdio.h>'
+  take c
+  cat <<'C'
+void report(const int8_t *scores) {
+  for (int i = 0; i < SPOTTER_OUTPUT1_SIZE; ++i) printf("%d\n", scores[i]);
+}
+int read_frames(int8_t *frames) {
+  return fread(frames, SPOTTER_INPUT1_SIZE, 1, stdin) == 1;
+}
+int main(void) { return listen(); }
+C
+} >main.c
+cc -std=c99 -Wall -Wextra -Werror main.c spotter.c -o spotter
+"$work/spotter" <frames >found
+same "the page's C" expected found
