@@ -47,6 +47,7 @@ bool run() {
 
   const StepModel spotter = step_model(quantized);  // takes spotter.steps == 2 frames at once
   write_c_source(lower(spotter), "spotter");
+  write_tflite(lower(spotter), "spotter.tflite");
 
   StreamingInterpreter stream(lower(spotter), spotter.states);
   std::ofstream frames("frames", std::ios::binary);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # docs/howto/streaming.md: its program writes a network as C source, and its fragment of C, compiled with that,
-# says of a stream what Octet says. Usage: streaming.sh <source folder> <work folder> <stream_words>
+# says of a stream what Octet says. Usage: streaming.sh <source folder> <work folder> <bin folder> <stream_words>
 set -euo pipefail
-source=$1 work=$2 program=$3
+source=$1 work=$2 bin=$3 program=$4
 page=docs/howto/streaming.md
 cd "$source"
 . tests/docs/blocks.sh
@@ -24,6 +24,10 @@ int read_frames(int8_t *frames) {
 int main(void) { return listen(); }
 C
 } >main.c
-cc -std=c99 -Wall -Wextra -Werror main.c spotter.c -o spotter
-"$work/spotter" <frames >found
-same "the page's C" expected found
+mkdir exported
+"$bin/octet" export spotter.tflite --c exported/spotter
+for folder in . exported; do
+  cc -std=c99 -Wall -Wextra -Werror -I "$folder" main.c "$folder/spotter.c" -o spotter
+  "$work/spotter" <frames >found
+  same "the page's C" expected found
+done
