@@ -46,7 +46,8 @@ struct StepModel {
 ///   has, or for a GRU as if the sequence ended there.
 ///
 /// Throws InvalidArgument, naming the layer, where one looks at several steps in another way, is
-/// given a first state already or is used several times, where sequences that are put together do
+/// given a first state already or is used several times, where a window reads values whose scale is
+/// learned, where sequences that are put together do
 /// not keep step, where no layer carries a state, and before build().
 StepModel step_model(const Model& model);
 

@@ -293,6 +293,20 @@ TEST(StepModel, KeepsWhatWindowsHaveRead) {
   EXPECT_EQ(one.states, (std::vector<CarriedState>{{1, 2}, {2, 3}, {3, 4}}));
 }
 
+TEST(StepModel, OfInt16ActivationsComputesTheSame) {
+  Model model("wide");
+  const Value x = model.input({8, 3}, "x");
+  const Value y = model.add(Conv1D(4, 3, Activation::relu, {.padding = Padding::causal}), x);
+  const Value z = model.add(SeparableConv1D(4, 3, Activation::relu, {.stride = 2}), y);
+  model.output(model.add(Dense(3), model.add(Flatten(), z)));
+  model.build(1);
+  Model wide = quantize_model(
+      model, {.rounding = Rounding::q15, .activation_bits = 16, .per_channel = true});
+  calibrate(wide, random_tensor({20, 8, 3}, 1));
+  const StepModel one = step_model(wide);
+  expect_same(lower(wide), lower(one), one, 8, 1);
+}
+
 TEST(StepModel, IsSavedAndLoaded) {
   for (const Model& model : {small(), small_convolution()}) {
     const StepModel one = step_model(model);
@@ -334,6 +348,16 @@ TEST(StepModel, RefusesByName) {
   Model cell("cell");
   cell.output(cell.add(CellState("c"), cell.add(GRU(2), cell.input({5, 2}))));
   expect_throws<InvalidArgument>([&] { cell.build(1); }, {"CellState \"c\"", "LSTM"});
+
+  Model learned("learned");
+  learned.output(
+      learned.add(Conv1D(2, 3, Activation::relu, {.padding = Padding::causal, .name = "wide"}),
+                  learned.add(Dense(2), learned.input({5, 2}))));
+  learned.build(1);
+  learned = quantize_model(learned, {.activation_scales = Scales::lsq_plus});
+  calibrate(learned, random_tensor({20, 5, 2}, 1));
+  expect_throws<InvalidArgument>([&] { static_cast<void>(step_model(learned)); },
+                                 {"wide", "scale is learned"});
 
   Model without("none");
   without.output(without.add(Dense(2), without.input({5, 2})));
