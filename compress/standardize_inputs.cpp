@@ -146,7 +146,7 @@ Standardization standardize_inputs(Model& model, const Tensor& samples) {
         first.name(), first.type()));
   }
   // Padding adds zeros, which are no longer zero once the mean is off.
-  const bool pads = weights->convolution && weights->convolution->padding == Padding::same;
+  const bool pads = weights->convolution && weights->convolution->padding != Padding::valid;
   Standardization result =
       statistics_of(samples, channels, /*shifts=*/weights->bias.defined() && !pads);
   fold_into(*weights, result);

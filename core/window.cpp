@@ -24,15 +24,17 @@ std::string_view to_string(Padding padding) {
       return "valid";
     case Padding::same:
       return "same";
+    case Padding::causal:
+      return "causal";
   }
   throw InvalidArgument(fmt::format("a Padding outside the enumeration: {}", int(padding)));
 }
 
 Padding parse_padding(std::string_view name) {
-  for (const Padding padding : {Padding::valid, Padding::same}) {
+  for (const Padding padding : {Padding::valid, Padding::same, Padding::causal}) {
     if (name == to_string(padding)) return padding;
   }
-  throw InvalidArgument(fmt::format("padding: expected valid or same, found \"{}\"", name));
+  throw InvalidArgument(fmt::format("padding: expected valid, same or causal, found \"{}\"", name));
 }
 
 WindowAxis slide_window(Index input, Index kernel, Index stride, Index dilation, Padding padding) {
@@ -55,6 +57,11 @@ WindowAxis slide_window(Index input, Index kernel, Index stride, Index dilation,
     case Padding::same:
       axis.output = divided_up(input, stride);
       axis.before = std::max<Index>((axis.output - 1) * stride + span - input, 0) / 2;
+      return axis;
+    case Padding::causal:
+      require_extent("an image extent with its padding", input + span - 1);
+      axis.output = divided_up(input, stride);
+      axis.before = span - 1;
       return axis;
   }
   throw InvalidArgument(fmt::format("window: a Padding outside the enumeration: {}", int(padding)));

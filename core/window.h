@@ -9,10 +9,13 @@ namespace octet {
 /// How an image is extended at its edges before a window slides over it.
 enum class Padding {
   valid,  ///< Not at all: every window lies inside the image.
-  same    ///< As TensorFlow's SAME: the output has ceil(input / stride) positions.
+  same,   ///< As TensorFlow's SAME: the output has ceil(input / stride) positions.
+  /// In front alone, so that no output reads what lies behind its position, as Keras' "causal" for
+  /// convolutions along time: the output has ceil(input / stride) positions too. Files have a PAD.
+  causal
 };
 
-/// "valid" or "same". Throws InvalidArgument for a value outside the enumeration.
+/// "valid", "same" or "causal". Throws InvalidArgument for a value outside the enumeration.
 std::string_view to_string(Padding padding);
 /// The padding of that name. Throws InvalidArgument for another.
 Padding parse_padding(std::string_view name);
@@ -57,7 +60,8 @@ struct WindowAxis {
 /// Computes padding and number of outputs, with span = (kernel - 1) * dilation + 1:
 /// - valid: output = (input - span) / stride + 1, before = 0;
 /// - same: output = ceil(input / stride), padding = max((output - 1) * stride + span - input, 0),
-///   of which the smaller half lies in front.
+///   of which the smaller half lies in front;
+/// - causal: output = ceil(input / stride), before = span - 1.
 /// Source: tensorflow/core/framework/common_shape_fns.cc. Throws InvalidArgument where an extent,
 /// stride or dilation is not between 1 and 2^31 - 1, or where no window fits into the image.
 WindowAxis slide_window(Index input, Index kernel, Index stride, Index dilation, Padding padding);

@@ -4,88 +4,149 @@
 #include <octet/layers/conv1d.h>
 #include <octet/layers/image_layer.h>
 
+#include <utility>
+
 namespace octet {
 namespace {
 
-void require_above_0(std::string_view what, Index number) {
-  if (number > 0) return;
-  throw InvalidArgument(fmt::format("Conv1D: expected {} above 0, found {}", what, number));
+/// Options that both layers have, of what SequenceConvolution::describe() wrote.
+template <class Options>
+Options options_in(const Description& d) {
+  Options options;
+  options.stride = d.integer("stride");
+  options.dilation = d.integer("dilation");
+  options.padding = parse_padding(d.text("padding"));
+  options.use_bias = d.flag("use_bias");
+  return options;
 }
+
+/// The channels of sequences; 0 of other examples.
+Index channels_of(const Shape& sequences) { return sequences.rank() == 2 ? sequences[1] : 0; }
 
 }  // namespace
 
-Conv1D::Conv1D(Index filters, Index kernel_size, Activation activation, Conv1DLayerOptions options)
-    : KernelLayer(options.name, activation),
-      filters_(filters),
+SequenceConvolution::SequenceConvolution(std::string_view type, std::string name,
+                                         Activation activation, Index kernel_size,
+                                         Conv2DOptions along, bool is_depthwise, bool use_bias,
+                                         Initializer kernel_initializer)
+    : KernelLayer(std::move(name), activation),
       kernel_size_(kernel_size),
-      options_(std::move(options)) {
-  require_above_0("a number of filters", filters_);
-  require_above_0("a kernel size", kernel_size_);
-  require_above_0("a stride", options_.stride);
-  require_above_0("a dilation", options_.dilation);
-  if (options_.groups <= 0 || filters_ % options_.groups != 0) {
-    throw InvalidArgument(
-        fmt::format("Conv1D: expected a number of groups that divides the {} filters, found {}",
-                    filters_, options_.groups));
-  }
+      along_(along),
+      is_depthwise_(is_depthwise),
+      use_bias_(use_bias),
+      kernel_initializer_(kernel_initializer) {
+  require_above_0(type, "a kernel size", kernel_size_);
+  require_above_0(type, "a stride", along_.stride[1]);
+  require_above_0(type, "a dilation", along_.dilation[1]);
 }
 
-Conv2DOptions Conv1D::convolution() const {
-  return {.stride = {1, options_.stride},
-          .dilation = {1, options_.dilation},
-          .padding = options_.padding,
-          .groups = options_.groups};
+void SequenceConvolution::require_above_0(std::string_view type, std::string_view what,
+                                          Index number) {
+  if (number > 0) return;
+  throw InvalidArgument(fmt::format("{}: expected {} above 0, found {}", type, what, number));
 }
 
-Shape Conv1D::image_kernel_shape() const {
-  const Shape& shape = kernel().shape();
-  return {1, shape[0], shape[1], shape[2]};
-}
-
-std::optional<LayerWeights> Conv1D::weights() const {
+std::optional<LayerWeights> SequenceConvolution::weights() const {
   constexpr int kUnitAxis = 3;
-  const Tensor seen = kernel().defined() ? kernel().reshape(image_kernel_shape()) : Tensor();
-  return LayerWeights{seen, bias(), kUnitAxis, convolution()};
+  LayerWeights seen{Tensor(), bias(), kUnitAxis, along_, is_depthwise_};
+  if (!kernel().defined()) return seen;
+  const Shape& shape = kernel().shape();
+  if (is_depthwise_) seen.convolution->groups = shape[1];
+  seen.kernel = kernel().reshape(is_depthwise_ ? Shape{1, shape[0], 1, shape[1] * shape[2]}
+                                               : Shape{1, shape[0], shape[1], shape[2]});
+  return seen;
+}
+
+void SequenceConvolution::describe(Description& description) const {
+  description.set("kernel_size", kernel_size_)
+      .set("stride", along_.stride[1])
+      .set("dilation", along_.dilation[1])
+      .set("padding", to_string(along_.padding))
+      .set("activation", to_string(activation()))
+      .set("use_bias", use_bias_);
+}
+
+void SequenceConvolution::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
+  const Shape& input_shape = input_shapes[0];
+  detail::require_sequences(*this, input_shape);
+  if (input_shape[1] < 1) {
+    throw InvalidArgument(fmt::format("{} \"{}\": expected at least 1 channel, found {}", type(),
+                                      name(), input_shape[1]));
+  }
+  const Shape shape = checked_kernel_shape(input_shape);
+  const Index filters = is_depthwise_ ? shape[1] * shape[2] : shape[2];
+  const Index fan_in = is_depthwise_ ? shape[0] : shape[0] * shape[1];
+  const Index fan_out = is_depthwise_ ? shape[0] * shape[2] : shape[0] * filters / along_.groups;
+  make_kernel(kernel_initializer_, shape, fan_in, fan_out, use_bias_ ? filters : 0, random);
+}
+
+Conv1D::Conv1D(Index filters, Index kernel_size, Activation activation,
+               const Conv1DLayerOptions& options)
+    : SequenceConvolution(kType, options.name, activation, kernel_size,
+                          {.stride = {1, options.stride},
+                           .dilation = {1, options.dilation},
+                           .padding = options.padding,
+                           .groups = options.groups},
+                          /*is_depthwise=*/false, options.use_bias, options.kernel_initializer),
+      filters_(filters) {
+  require_above_0(kType, "a number of filters", filters_);
+  if (options.groups > 0 && filters_ % options.groups == 0) return;
+  throw InvalidArgument(
+      fmt::format("Conv1D: expected a number of groups that divides the {} filters, found {}",
+                  filters_, options.groups));
 }
 
 void Conv1D::describe(Description& description) const {
-  description.set("filters", filters_)
-      .set("kernel_size", kernel_size_)
-      .set("stride", options_.stride)
-      .set("dilation", options_.dilation)
-      .set("padding", to_string(options_.padding))
-      .set("groups", options_.groups)
-      .set("activation", to_string(activation()))
-      .set("use_bias", options_.use_bias);
+  SequenceConvolution::describe(description);
+  description.set("filters", filters_).set("groups", along().groups);
 }
 
 std::optional<Shape> Conv1D::kernel_shape(const Shape& input_shape) const {
-  const Index channels = input_shape.rank() == 2 ? input_shape[1] : 0;
-  return Shape{kernel_size_, channels / options_.groups, filters_};
+  return Shape{kernel_size(), channels_of(input_shape) / along().groups, filters_};
 }
 
 void Conv1D::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
   const Shape& input_shape = input_shapes[0];
-  detail::require_sequences(*this, input_shape);
-  const Index channels = input_shape[1];
-  if (channels < 1 || channels % options_.groups != 0) {
-    throw InvalidArgument(
-        fmt::format("Conv1D \"{}\": expected channels that its {} groups divide, found {}", name(),
-                    options_.groups, channels));
+  if (channels_of(input_shape) % along().groups == 0) {
+    return SequenceConvolution::make_tensors(input_shapes, random);
   }
-  const Shape shape = checked_kernel_shape(input_shape);
-  make_kernel(options_.kernel_initializer, shape, kernel_size_ * shape[1],
-              kernel_size_ * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
+  throw InvalidArgument(
+      fmt::format("Conv1D \"{}\": expected channels that its {} groups divide, found {}", name(),
+                  along().groups, channels_of(input_shape)));
 }
 
 std::unique_ptr<Layer> Conv1D::make(const Description& d) {
+  auto options = options_in<Conv1DLayerOptions>(d);
+  options.groups = d.integer("groups");
   return std::make_unique<Conv1D>(d.integer("filters"), d.integer("kernel_size"),
-                                  parse_activation(d.text("activation")),
-                                  Conv1DLayerOptions{.stride = d.integer("stride"),
-                                                     .dilation = d.integer("dilation"),
-                                                     .padding = parse_padding(d.text("padding")),
-                                                     .groups = d.integer("groups"),
-                                                     .use_bias = d.flag("use_bias")});
+                                  parse_activation(d.text("activation")), options);
+}
+
+DepthwiseConv1D::DepthwiseConv1D(Index kernel_size, Activation activation,
+                                 const DepthwiseConv1DOptions& options)
+    : SequenceConvolution(kType, options.name, activation, kernel_size,
+                          {.stride = {1, options.stride},
+                           .dilation = {1, options.dilation},
+                           .padding = options.padding},
+                          /*is_depthwise=*/true, options.use_bias, options.kernel_initializer),
+      depth_multiplier_(options.depth_multiplier) {
+  require_above_0(kType, "a depth multiplier", depth_multiplier_);
+}
+
+void DepthwiseConv1D::describe(Description& description) const {
+  SequenceConvolution::describe(description);
+  description.set("depth_multiplier", depth_multiplier_);
+}
+
+std::optional<Shape> DepthwiseConv1D::kernel_shape(const Shape& input_shape) const {
+  return Shape{kernel_size(), channels_of(input_shape), depth_multiplier_};
+}
+
+std::unique_ptr<Layer> DepthwiseConv1D::make(const Description& d) {
+  auto options = options_in<DepthwiseConv1DOptions>(d);
+  options.depth_multiplier = d.integer("depth_multiplier");
+  return std::make_unique<DepthwiseConv1D>(d.integer("kernel_size"),
+                                           parse_activation(d.text("activation")), options);
 }
 
 }  // namespace octet

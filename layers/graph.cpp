@@ -113,6 +113,13 @@ const Shape& Graph::shape(GraphValue value) const {
   return program_.values[value.index].shape;
 }
 
+std::vector<GraphValue> Graph::beside(GraphValue result) const {
+  static_cast<void>(shape(result));  // Throws for a value of another graph.
+  std::vector<GraphValue> values;
+  for (const std::size_t value : program_.values[result.index].beside) values.push_back({value});
+  return values;
+}
+
 Step Graph::step_of(std::span<const GraphValue> inputs) const {
   Step step;
   step.layer = layer_;
@@ -348,10 +355,10 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   auto outer_suffixes = std::exchange(suffixes_, {});
   Layer* const outer_running = std::exchange(running_, running);
   std::vector<GraphValue> results = layer.emit(*this, inputs);
-  if (results.size() != 1) {
+  if (results.empty()) {
     throw InvalidArgument(
-        fmt::format("layer \"{}\" of type {}: expected emit() to return 1 value, found {}",
-                    layer.name(), layer.type(), results.size()));
+        fmt::format("layer \"{}\" of type {}: expected emit() to return a value, found none",
+                    layer.name(), layer.type()));
   }
   const Shape& found = shape(results.front());
   const bool differs = &layer != shaped_ && found != layer.output_shape();
@@ -364,6 +371,11 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   // Scans and other parts of layers name what they give; the layer's result has its name.
   Program::Value& result = program_.values[results.front().index];
   if (results.front().index >= first_ && result.layer == named_) result.suffix.clear();
+  if (results.size() > 1) result.beside.clear();
+  for (const GraphValue value : std::span(results).subspan(1)) {
+    static_cast<void>(shape(value));  // Throws for a value of another graph.
+    result.beside.push_back(value.index);
+  }
   first_ = outer_first;
   layer_ = outer;
   named_ = outer_named;

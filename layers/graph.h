@@ -57,6 +57,8 @@ class Graph {
 
   /// The shape of one example of a value.
   const Shape& shape(GraphValue value) const;
+  /// What the emit() that returned `result` as its first value returned behind it.
+  std::vector<GraphValue> beside(GraphValue result) const;
 
   /// The result of an operator. Its attributes are the operator's defaults unless given.
   GraphValue op(OpCode code, const std::vector<GraphValue>& inputs,

@@ -130,10 +130,10 @@ class Layer {
   const Shape& input_shape() const { return input_shapes_.front(); }
   const Shape& output_shape() const { return output_shape_; }
 
-  /// Says which operators the layer computes: returns its results, made of `inputs` by the
-  /// functions of `graph`. Called once for every model that is built, not for every batch. By
-  /// default Graph::linear() where the layer has weights(), and else one step that computes
-  /// forward_all(), for which files have no operator.
+  /// Says which operators the layer computes: returns its result, made of `inputs` by the functions
+  /// of `graph`, and behind it what other layers may ask for by Graph::beside(). Called once for
+  /// every model that is built, not for every batch. By default Graph::linear() where the layer has
+  /// weights(), and else one step that computes forward_all(), for which files have no operator.
   virtual std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const;
 
   /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]: by default

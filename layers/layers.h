@@ -44,12 +44,12 @@ struct LayerTypes {};
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
 using OwnLayers =
-    LayerTypes<ActivationLayer, Add, AveragePool1D, AveragePool2D, BatchNorm, ChannelIdentity,
-               Concatenate, Conv1D, Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten,
-               FoldedBatchNorm, GlobalAveragePool1D, GlobalAveragePool2D, GlobalMaxPool1D,
-               GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU, LSTM, MaxPool1D, MaxPool2D,
-               Multiply, Permute, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape,
-               ReusedLayer, SelfAttention, SimpleRNN, Slice, Softmax, SplitPart, TransposedConv2D,
-               UpSampling2D, ZeroPadding2D>;
+    LayerTypes<ActivationLayer, Add, AveragePool1D, AveragePool2D, BatchNorm, CellState,
+               ChannelIdentity, Concatenate, Conv1D, Conv2D, Dense, DepthwiseConv1D,
+               DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm, GlobalAveragePool1D,
+               GlobalAveragePool2D, GlobalMaxPool1D, GlobalMaxPool2D, GRU, HardSwish, InputLayer,
+               LeakyReLU, LSTM, MaxPool1D, MaxPool2D, Multiply, Permute, PReLU, QuantizeLayer,
+               QuantizeWrapper, ReLU, ReLU6, Reshape, ReusedLayer, SelfAttention, SimpleRNN, Slice,
+               Softmax, SplitPart, TransposedConv2D, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

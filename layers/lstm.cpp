@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/lstm.h>
 
@@ -22,6 +24,17 @@ std::vector<GraphValue> LSTM::step(Graph& g, std::span<const GraphValue> x,
   const GraphValue cell = op(OpCode::add, {kept, added}, "/cell");
   const GraphValue h = op(OpCode::mul, {o, op(OpCode::tanh, {cell}, "/cell_tanh")}, "/h");
   return {h, cell};
+}
+
+std::vector<GraphValue> CellState::emit(Graph& g, std::span<const GraphValue> inputs) const {
+  std::vector<GraphValue> states = g.beside(inputs[0]);
+  if (!states.empty()) return states;
+  throw InvalidArgument(fmt::format(
+      "CellState \"{}\": expected to read an LSTM, found a result of another layer", name()));
+}
+
+Shape CellState::result_shape(std::span<const Shape> input_shapes) const {
+  return {input_shapes[0].dim(-1)};
 }
 
 }  // namespace octet

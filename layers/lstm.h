@@ -15,8 +15,9 @@ using LSTMOptions = RecurrentOptions;
 ///   c' = f c + i g                              h' = o tanh(c')
 ///
 /// Parameters, first states, h and c, and quantization: see Recurrent; the gates are in the order
-/// i, f, c, o, and the bias of f starts at 1 (Jozefowicz et al., 2015). Files hold the operators of
-/// these formulas, which every runtime has, not the fused UNIDIRECTIONAL_SEQUENCE_LSTM.
+/// i, f, c, o, and the bias of f starts at 1 (Jozefowicz et al., 2015). step_model() makes the
+/// model that goes through a sequence step by step. Files hold the operators of these formulas,
+/// which every runtime has, not the fused UNIDIRECTIONAL_SEQUENCE_LSTM.
 class LSTM : public Recurrent {
  public:
   static constexpr std::string_view kType = "LSTM";
@@ -31,6 +32,26 @@ class LSTM : public Recurrent {
  protected:
   std::vector<GraphValue> step(Graph& graph, std::span<const GraphValue> x,
                                std::span<const GraphValue> states) const override;
+};
+
+/// The cell state c behind the last step, [units], of the LSTM whose result it reads: computed by
+/// the LSTM, no operator of its own. step_model() adds it. Throws InvalidArgument where the result
+/// of another layer is read.
+class CellState : public Layer {
+ public:
+  static constexpr std::string_view kType = "CellState";
+  static std::unique_ptr<Layer> make(const Description& /*d*/) {
+    return std::make_unique<CellState>();
+  }
+
+  explicit CellState(std::string name = "") : Layer(std::move(name)) {}
+
+  std::string_view type() const override { return kType; }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<CellState>(*this); }
+
+ protected:
+  Shape result_shape(std::span<const Shape> input_shapes) const override;
 };
 
 }  // namespace octet

@@ -63,10 +63,12 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
     first[i - 1] = is_row ? g.reshape(inputs[i], {units_}, "/first") : inputs[i];
   }
   const auto states = g.scan(x, first, [&](auto x_t, auto before) { return step(g, x_t, before); });
-  if (!options_.return_sequences) return {states.back()[0]};
-  std::vector<GraphValue> results;
-  for (const std::vector<GraphValue>& behind : states) results.push_back(behind[0]);
-  return {g.stack(results)};
+  std::vector<GraphValue> results = states.back();
+  if (!options_.return_sequences) return results;
+  std::vector<GraphValue> first_states;
+  for (const std::vector<GraphValue>& behind : states) first_states.push_back(behind[0]);
+  results[0] = g.stack(first_states);
+  return results;
 }
 
 std::vector<NamedTensor> Recurrent::parameters() const {

@@ -23,6 +23,7 @@ class Recurrent : public Layer {
   /// How many states go from step to step; the first is the layer's result.
   std::size_t state_count() const { return cell_.states; }
 
+  /// Returns the result, and beside it the states but the first behind the last step.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::vector<NamedTensor> parameters() const override;
   void describe(Description& description) const override;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/layer_chain.h>
@@ -42,6 +43,31 @@ class SeparableConv2D : public LayerChain {
   SeparableConv2D(Index filters, Index kernel_size, Activation activation = Activation::none,
                   const SeparableConv2DOptions& options = {})
       : SeparableConv2D(filters, {kernel_size, kernel_size}, activation, options) {}
+};
+
+struct SeparableConv1DOptions {
+  Index stride = 1;
+  Index dilation = 1;
+  Padding padding = Padding::valid;
+  /// Results of each channel between the two convolutions.
+  Index depth_multiplier = 1;
+  bool use_bias = true;
+  Initializer kernel_initializer = Initializer::glorot_uniform;
+  /// The names of the two layers, as SeparableConv2DOptions has them.
+  std::string name{};
+};
+
+/// The convolution of Keras' SeparableConv1D over sequences [steps, channels]: a DepthwiseConv1D
+/// without bias (D, "kernel" [kernel size, channels, multiplier]), then a Conv1D of width 1 (P,
+/// "kernel" [1, channels * multiplier, filters], and b), y = f(conv(conv(x, D), P) + b). It is two
+/// layers of a model, see SeparableConv2D.
+///
+///     SeparableConv1D(16, 5, Activation::relu, {.padding = Padding::causal})
+class SeparableConv1D : public LayerChain {
+ public:
+  /// Throws as the two layers do.
+  SeparableConv1D(Index filters, Index kernel_size, Activation activation = Activation::none,
+                  const SeparableConv1DOptions& options = {});
 };
 
 }  // namespace octet

@@ -2,22 +2,23 @@
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/activation_range.h>
-#include <octet/layers/batch_norm.h>
+#include <octet/layers/concatenate.h>
 #include <octet/layers/input.h>
 #include <octet/layers/layer_registry.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/lstm.h>
 #include <octet/layers/program/program.h>
+#include <octet/layers/program/streams.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/layers/quantize/step_rules.h>
-#include <octet/layers/recurrent.h>
+#include <octet/layers/slice.h>
 #include <octet/layers/step_model.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <optional>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string>
@@ -26,104 +27,10 @@
 namespace octet {
 namespace {
 
-const Layer& inner_of(const Layer& layer) {
-  const QuantizeWrapper* const wrapper = as_quantize_wrapper(layer);
-  return wrapper == nullptr ? layer : wrapper->wrapped();
-}
-
-const Recurrent* recurrent_of(const Layer& layer) {
-  return dynamic_cast<const Recurrent*>(&inner_of(layer));
-}
-
-bool carries_state(const Layer& layer) { return recurrent_of(layer) != nullptr; }
-
-[[noreturn]] void fail(const Layer& layer, std::string_view why) {
-  throw InvalidArgument(fmt::format("step_model: layer \"{}\" of type {} {}", layer.name(),
-                                    inner_of(layer).type(), why));
-}
-
-/// Operators whose results at one step follow from that step of their inputs.
-bool is_elementwise(OpCode code) {
-  static const std::set<OpCode> all{OpCode::add,      OpCode::hard_swish,   OpCode::leaky_relu,
-                                    OpCode::logistic, OpCode::mul,          OpCode::relu,
-                                    OpCode::relu6,    OpCode::relu_n1_to_1, OpCode::sub,
-                                    OpCode::softmax,  OpCode::tanh};
-  return all.contains(code);
-}
-
-/// Whether a step of a layer that reads [steps, features] computes each step of time alone.
-bool is_stepwise(const Program& program, const Step& step) {
-  switch (step.kind) {
-    case Step::Kind::quantize:
-      return true;
-    case Step::Kind::parameter:
-      // One that is read at every step of time.
-      return program.values[step.result].shape.rank() < 2;
-    case Step::Kind::function:
-      return step.function.only_trains;
-    case Step::Kind::linear: {
-      const LayerWeights weights = weights_of(step);
-      return !weights.convolution || (weights.kernel.dim(0) == 1 && weights.kernel.dim(1) == 1 &&
-                                      weights.convolution->stride == std::array<Index, 2>{1, 1});
-    }
-    case Step::Kind::op: {
-      const Shape& result = program.values[step.result].shape;
-      if (const auto* join = std::get_if<ConcatenationAttributes>(&step.attributes)) {
-        return join->axis == -1 || join->axis == result.rank();
-      }
-      if (step.code == OpCode::reshape) {
-        // Sequences as images of one row, and back.
-        const Shape& read = program.values[step.inputs[0]].shape;
-        return read.rank() > 0 && result.rank() > 0 && read.dim(-1) == result.dim(-1);
-      }
-      return is_elementwise(step.code);
-    }
-  }
-  throw InvalidArgument("step_model: a kind of step outside the enumeration");
-}
-
-/// By layer: whether its result is a sequence, one step of which the step model computes.
-std::vector<bool> sequences_of(const Model& model) {
-  std::vector<bool> wanted(model.layers().size());
-  for (std::size_t i = wanted.size(); i-- > 0;) {
-    const Layer& layer = *model.layers()[i];
-    const std::vector<std::size_t>& inputs = model.inputs_of(i);
-    if (carries_state(layer)) {
-      if (recurrent_of(layer)->state_count() > 1) {
-        fail(layer,
-             "carries more than one state, and gives the first alone; expected GRU or SimpleRNN");
-      }
-      if (inputs.size() > 1) fail(layer, "is given a first state, which step_model() is to carry");
-      wanted[inputs[0]] = true;
-    } else if (wanted[i]) {
-      for (const std::size_t input : inputs) wanted[input] = true;
-    }
-  }
-  std::vector<bool> sequences(wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const Layer& layer = *model.layers()[i];
-    const std::vector<std::size_t>& inputs = model.inputs_of(i);
-    const auto is_sequence = [&](std::size_t input) { return bool(sequences[input]); };
-    if (inputs.empty()) {
-      sequences[i] = wanted[i];
-    } else if (carries_state(layer)) {
-      sequences[i] = layer.output_shape().rank() == 2;
-    } else if (std::ranges::any_of(inputs, is_sequence)) {
-      const Program program = program_of(inner_of(layer));
-      const bool is_norm = dynamic_cast<const BatchNorm*>(&inner_of(layer)) != nullptr;
-      const bool fits = layer.output_shape().rank() == 2 &&
-                        std::ranges::all_of(program.steps, [&](const Step& step) {
-                          return is_norm || is_stepwise(program, step);
-                        });
-      if (!fits) {
-        fail(layer,
-             "looks at several steps of time; expected layers that compute each step alone, as "
-             "Dense does, in front of and between recurrent ones");
-      }
-      sequences[i] = true;
-    }
-  }
-  return sequences;
+/// What describe_layer() wrote of a convolution or a pool, wrapped or not, with padding valid.
+Description without_padding(Description description) {
+  if (description.has("padding")) return description.set("padding", to_string(Padding::valid));
+  return description.set("layer", without_padding(description.part("layer")));
 }
 
 /// Adds what a quantizer keeps to an archive as that of QuantizeLayer `layer`: the range of all
@@ -140,90 +47,209 @@ void add_range(Archive& archive, const std::string& layer, const Quantizer& quan
   }
 }
 
-/// Makes the model of one step, layer by layer.
+/// Makes the model of a piece of the sequences, layer by layer.
 class StepModelBuilder {
  public:
   explicit StepModelBuilder(const Model& source)
-      : source_(source), sequences_(sequences_of(source)), step_(source.name()) {}
+      : source_(source), streams_(streams_of(source)), step_(source.name()) {
+    for (const Stream& stream : streams_) {
+      if (stream.rate > 0) steps_ = std::lcm(steps_, stream.rate);
+    }
+  }
 
   StepModel run() {
     for (std::size_t i = 0; i < source_.layers().size(); ++i) values_.push_back(copy_of(i));
     add_outputs();
     restore();
-    return {std::move(step_), std::move(carried_)};
+    return {std::move(step_), std::move(carried_), steps_, delays()};
   }
 
  private:
   struct State {
-    std::size_t layer;
     std::string input;
-    std::string quantizer;
+    /// What is the state in front of the next piece.
+    Value next;
+    /// The name of the layer that `next` is the result of.
+    std::string output;
   };
+
+  /// The name of a QuantizeLayer, and the value of the source's program whose scale it has.
+  struct Quantized {
+    std::string name;
+    std::size_t of;
+  };
+
+  /// Steps of a sequence in one piece.
+  Index steps_of(const Stream& stream) const { return steps_ / stream.rate; }
 
   Value copy_of(std::size_t i) {
     const Layer& layer = *source_.layers()[i];
-    if (source_.used_layer(i) != i) fail(layer, "is used several times; give each use its own");
+    if (source_.used_layer(i) != i) {
+      fail_to_stream(layer, "is used several times; give each use its own");
+    }
+    const Stream& stream = streams_[i];
     const std::vector<std::size_t>& read = source_.inputs_of(i);
-    if (read.empty() && sequences_[i]) {
-      const std::span<const Index> dims = layer.output_shape().dims();
-      std::vector<Index> shape(dims.begin(), dims.end());
-      shape.front() = 1;
-      return step_.add_built(std::make_unique<InputLayer>(Shape(std::move(shape)), layer.name()),
+    if (read.empty() && stream.kind == Stream::Kind::each_step) {
+      return step_.add_built(std::make_unique<InputLayer>(
+                                 layer.output_shape().with_dim(0, steps_of(stream)), layer.name()),
                              {});
     }
     std::vector<Value> inputs;
     inputs.reserve(read.size() + 1);
     for (const std::size_t input : read) inputs.push_back(values_[input]);
-    if (carries_state(layer)) inputs.push_back(state_of(i));
-    return step_.add_built(make_layer(describe_layer(layer)), inputs);
+    Description description = describe_layer(layer);
+    switch (stream.kind) {
+      case Stream::Kind::outside:
+      case Stream::Kind::each_step:
+        break;
+      case Stream::Kind::recurrent:
+        return recurrent(i, inputs[0]);
+      case Stream::Kind::window:
+        inputs = {joined(i, inputs[0], stream.kept)};
+        description = without_padding(std::move(description));
+        break;
+      case Stream::Kind::whole: {
+        const Index kept = layer.input_shape()[0] - steps_of(streams_[read[0]]);
+        if (kept < 0) {
+          fail_to_stream(layer, fmt::format("reads {} steps of time, fewer than the model takes at "
+                                            "once",
+                                            layer.input_shape()[0]));
+        }
+        inputs = {joined(i, inputs[0], kept)};
+        break;
+      }
+    }
+    return step_.add_built(make_layer(description), inputs);
   }
 
-  /// The input of the state of layer `i`: behind a QuantizeLayer where the layer is quantized.
-  Value state_of(std::size_t i) {
+  /// A recurrent layer that begins with the states that it gave at the piece before.
+  Value recurrent(std::size_t i, const Value& x) {
     const Layer& layer = *source_.layers()[i];
-    const Index units = layer.output_shape().dim(-1);
-    const Shape shape = layer.output_shape().rank() == 2 ? Shape{1, units} : Shape{units};
-    State state{i, inner_of(layer).name() + "_state", ""};
-    Value value = step_.add_built(std::make_unique<InputLayer>(shape, state.input), {});
-    states_.push_back(state);
-    if (!layer.is_quantized()) return value;
-    states_.back().quantizer = state.input + "_quantize";
-    const QuantizeOptions& options = as_quantize_wrapper(layer)->config().options();
-    const Quantizer* const measured = quantizer_of_state(i);
-    auto quantizer = measured != nullptr ? measured->clone() : fixed_quantizer(i, options);
-    return step_.add_built(
-        std::make_unique<QuantizeLayer>(std::move(quantizer), options, states_.back().quantizer),
-        {value});
+    const bool gives_all = layer.output_shape().rank() == 2;
+    const Shape shape = gives_all ? layer.output_shape().with_dim(0, 1) : layer.output_shape();
+    const std::string name = inner_of(layer).name();
+    std::vector<Value> inputs = {x, state_input(i, name + "_state", shape, result_of(i))};
+    const std::vector<std::size_t>& beside = source_.program().values[result_of(i)].beside;
+    for (const std::size_t state : beside) {
+      inputs.push_back(state_input(i, name + "_cell", {shape.dim(-1)}, state));
+    }
+    const Value result = step_.add_built(make_layer(describe_layer(layer)), inputs);
+    const Index count = gives_all ? steps_of(streams_[i]) : 1;
+    if (count == 1) {
+      states_.push_back({name + "_state", result, layer.name()});
+    } else {
+      add_state(i, result, count - 1, 1);
+    }
+    if (!beside.empty()) {
+      const std::string next = name + "_cell_next";
+      states_.push_back(
+          {name + "_cell", step_.add_built(std::make_unique<CellState>(next), {result}), next});
+    }
+    return result;
   }
 
-  const ValueForm& form_of_state(std::size_t i) const {
-    const Program& program = source_.program();
-    return program.values[program.result_of_layer[i]].form;
+  /// The steps that layer `i` keeps of what it has read, in front of x, which it reads now.
+  Value joined(std::size_t i, Value x, Index kept) {
+    if (kept == 0) return x;
+    const std::size_t read = source_.inputs_of(i)[0];
+    const std::string name = inner_of(*source_.layers()[i]).name();
+    const Value before =
+        state_input(i, name + "_state", source_.layers()[read]->output_shape().with_dim(0, kept),
+                    result_of(read));
+    // What operators as TANH give is tied to no quantizer.
+    if (reads_integers(i) && form_of(result_of(read)).fixed_by) {
+      x = quantized(i, x, name + "_quantize", result_of(read));
+    }
+    const Value window = add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
+    const Index count = step_.layers().back()->output_shape()[0];
+    add_state(i, window, count - kept, kept);
+    return window;
   }
 
-  /// Null where an operator gives the state its scale.
-  const Quantizer* quantizer_of_state(std::size_t i) const { return form_of_state(i).quantizer; }
+  /// Steps [begin, begin + count) of a sequence, as the state of layer `i`.
+  void add_state(std::size_t i, const Value& sequence, Index begin, Index count) {
+    const std::string name = inner_of(*source_.layers()[i]).name();
+    const Value next = add(i,
+                           std::make_unique<Slice>(SliceOptions{
+                               .axis = 0, .begin = begin, .size = count, .name = name + "_next"}),
+                           {sequence});
+    states_.push_back({name + "_state", next, step_.layers().back()->name()});
+  }
 
-  std::unique_ptr<Quantizer> fixed_quantizer(std::size_t i, const QuantizeOptions& options) const {
-    const OpCode code = form_of_state(i).fixed_by.value();
+  /// The input of a state of layer `i`: behind a QuantizeLayer with the scale of the value `of`
+  /// where the layer is quantized.
+  Value state_input(std::size_t i, const std::string& name, const Shape& shape, std::size_t of) {
+    const Value value = step_.add_built(std::make_unique<InputLayer>(shape, name), {});
+    return reads_integers(i) ? quantized(i, value, name + "_quantize", of) : value;
+  }
+
+  /// x with the scale and zero point of a value of the source.
+  Value quantized(std::size_t i, const Value& x, const std::string& name, std::size_t of) {
+    const QuantizeOptions& options = options_of(i);
+    const Quantizer* const measured = form_of(of).quantizer;
+    auto quantizer = measured != nullptr ? measured->clone() : fixed_quantizer(of, options);
+    quantized_.push_back({name, of});
+    return step_.add_built(std::make_unique<QuantizeLayer>(std::move(quantizer), options, name),
+                           {x});
+  }
+
+  /// Whether layer `i` is quantized, and what it reads is.
+  bool reads_integers(std::size_t i) const {
+    const std::size_t read = result_of(source_.inputs_of(i)[0]);
+    return as_quantize_wrapper(*source_.layers()[i]) != nullptr && form_of(read).is_integer;
+  }
+
+  /// Adds a layer, quantized where layer `i` of the source reads integers.
+  Value add(std::size_t i, std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
+    if (reads_integers(i)) {
+      layer = std::make_unique<QuantizeWrapper>(std::move(layer), default_8bit(options_of(i)));
+    }
+    return step_.add_built(std::move(layer), inputs);
+  }
+
+  const QuantizeOptions& options_of(std::size_t i) const {
+    return as_quantize_wrapper(*source_.layers()[i])->config().options();
+  }
+
+  const ValueForm& form_of(std::size_t value) const { return source_.program().values[value].form; }
+
+  std::size_t result_of(std::size_t layer) const {
+    return source_.program().result_of_layer[layer];
+  }
+
+  std::unique_ptr<Quantizer> fixed_quantizer(std::size_t of, const QuantizeOptions& options) const {
+    const OpCode code = form_of(of).fixed_by.value();
     const RealLimits limits = real_limits(definition(code).fixed_grid());
     return std::make_unique<FixedQuantizer>(limits.lo, limits.hi, activation_spec(options));
   }
 
   void add_outputs() {
-    std::vector<std::size_t> outputs = source_.output_layers();
-    for (const std::size_t output : outputs) step_.output(values_[output]);
+    std::vector<std::string> outputs;
+    for (const std::size_t output : source_.output_layers()) {
+      step_.output(values_[output]);
+      outputs.push_back(source_.layers()[output]->name());
+    }
+    const std::vector<std::size_t> inputs = step_.input_layers();
     for (const State& state : states_) {
-      const std::vector<std::size_t> inputs = step_.input_layers();
       const auto input = std::ranges::find_if(
           inputs, [&](std::size_t layer) { return step_.layers()[layer]->name() == state.input; });
-      const auto found = std::ranges::find(outputs, state.layer);
+      const auto found = std::ranges::find(outputs, state.output);
       carried_.push_back({static_cast<std::size_t>(input - inputs.begin()),
                           static_cast<std::size_t>(found - outputs.begin())});
       if (found != outputs.end()) continue;
-      outputs.push_back(state.layer);
-      step_.output(values_[state.layer]);
+      outputs.push_back(state.output);
+      step_.output(state.next);
     }
+  }
+
+  std::vector<Index> delays() const {
+    std::vector<Index> delays;
+    for (const std::size_t output : source_.output_layers()) {
+      const Stream& stream = streams_[output];
+      const Index calls = (stream.end + steps_ - 1) / steps_;
+      delays.push_back(stream.rate > 0 ? stream.delay : std::max<Index>(calls - 1, 0));
+    }
+    return delays;
   }
 
   void restore() {
@@ -234,14 +260,14 @@ class StepModelBuilder {
       // The zeros in front of the first step have a quantizer that one step has not.
       if (wanted.contains(name)) tensors.add(name, tensor);
     }
-    for (const State& state : states_) {
-      if (state.quantizer.empty()) continue;
-      if (const Quantizer* measured = quantizer_of_state(state.layer); measured != nullptr) {
-        add_range(tensors, state.quantizer, *measured);
+    for (const Quantized& state : quantized_) {
+      const Quantizer* const measured = form_of(state.of).quantizer;
+      if (measured != nullptr) {
+        add_range(tensors, state.name, *measured);
         continue;
       }
       for (const auto& [name, tensor] : step_.saved_tensors()) {
-        if (name.starts_with(state.quantizer + "/")) tensors.add(name, tensor);
+        if (name.starts_with(state.name + "/")) tensors.add(name, tensor);
       }
     }
     step_.restore(tensors);
@@ -249,10 +275,13 @@ class StepModelBuilder {
   }
 
   const Model& source_;
-  std::vector<bool> sequences_;
+  std::vector<Stream> streams_;
+  /// Steps of time in one piece.
+  Index steps_ = 1;
   Model step_;
   std::vector<Value> values_;
   std::vector<State> states_;
+  std::vector<Quantized> quantized_;
   std::vector<CarriedState> carried_;
 };
 
@@ -260,14 +289,18 @@ class StepModelBuilder {
 
 StepModel step_model(const Model& model) {
   model.require_built("step_model");
-  if (std::ranges::none_of(model.layers(),
-                           [](const auto& layer) { return carries_state(*layer); })) {
-    throw InvalidArgument(
-        fmt::format("step_model: expected a layer that carries a state from step to step, as GRU "
-                    "does, found none in model \"{}\"",
-                    model.name()));
-  }
-  return StepModelBuilder(model).run();
+  StepModel made = StepModelBuilder(model).run();
+  if (!made.states.empty()) return made;
+  throw InvalidArgument(
+      fmt::format("step_model: expected a layer that carries a state from step to step, as GRU or "
+                  "a convolution does, found none in model \"{}\"",
+                  model.name()));
+}
+
+IntegerModel lower(const StepModel& model, const LowerOptions& options) {
+  IntegerModel lowered = lower(model.model, options);
+  keep_states(lowered, {model.states, model.delays.size()});
+  return lowered;
 }
 
 }  // namespace octet

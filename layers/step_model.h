@@ -2,6 +2,7 @@
 
 #include <octet/core/language.h>
 
+#include <octet/layers/lower_options.h>
 #include <octet/layers/model.h>
 #include <octet/runtime/streaming_interpreter.h>
 
@@ -9,27 +10,49 @@
 
 namespace octet {
 
-/// A model of one step of time, and the states that it carries on: see step_model().
+/// A model of one step of time, or of as few as it answers for, and the states that it carries on:
+/// see step_model().
 struct StepModel {
   Model model;
-  /// One for each recurrent layer: the state is input "NAME_state" of the model, NAME being the
-  /// layer's, and the output that the layer gives.
+  /// A state is input "NAME_state" of the model, NAME being that of the layer that keeps it, or the
+  /// "NAME_cell" of an LSTM, and an output. At the beginning all are 0, which is the zero point.
   std::vector<CarriedState> states;
+  /// How many steps of the inputs the model takes at once: the product of strides that follow one
+  /// another, where those of several branches have a common multiple.
+  Index steps = 1;
+  /// By output of the model in front of the states: how many steps come before the first of the
+  /// sequence that the original gives; of a result that is no sequence, how many calls come before
+  /// the one that gives the original's.
+  std::vector<Index> delays;
 };
 
-/// The model that computes of one step of time what `model` computes of a sequence, in float or on
-/// integers: inputs [steps, features] become [1, features], and every GRU
-/// and SimpleRNN reads the state that it gave at the step before from one more input. Inputs and
-/// outputs come in the model's order, the states behind them; a model that gives the state already
-/// has one output for both. Weights, ranges and scales are copied. Run step after step from states
-/// of 0, its results are those that `model` gives behind each step, to the bit on integers; of what
-/// `model` computes behind the last step alone they are its results if the sequence ended here.
+/// The model that computes of a piece of a sequence what `model` computes of the whole sequence, in
+/// float or on integers, piece by piece and without end: inputs [steps, features] become
+/// [StepModel::steps, features], and what a layer has to remember is one more input and one more
+/// output. Inputs and outputs come in the model's order, the states behind them; a model that gives
+/// a state already has one output for both. Weights, ranges and scales are copied. On integers, no
+/// bit differs from what `model` gives.
 ///
-/// What reads a sequence has to compute each step of it alone: Dense, convolutions of width 1,
-/// activations, sums and products, joins of features. Throws InvalidArgument, naming the layer,
-/// where one does not, where a recurrent layer is given a first state already or has more than one
-/// state, as LSTM, where a layer is used several
-/// times, where no layer carries a state, and before build().
+/// - Dense, activations, sums, products, joins of features and all else that computes each step
+///   alone stay as they are.
+/// - GRU, LSTM and SimpleRNN read the states that they gave before.
+/// - Conv1D, DepthwiseConv1D, MaxPool1D and AveragePool1D keep the last steps that they have read.
+///   With padding causal the results are the model's from the first on. With padding valid those of
+///   windows that are not full yet come first, `delays` of them; what stands behind such a layer
+///   may not begin with zeros, as recurrent layers and padding causal do. With padding same they
+///   would have to know what comes later.
+/// - What computes a single result of a whole sequence, as GlobalAveragePool1D, Flatten and a GRU
+///   without return_sequences, gives one in every call: of the last steps, as many as the sequence
+///   has, or for a GRU as if the sequence ended there.
+///
+/// Throws InvalidArgument, naming the layer, where one looks at several steps in another way, is
+/// given a first state already or is used several times, where a window reads values whose scale is
+/// learned, where sequences that are put together do
+/// not keep step, where no layer carries a state, and before build().
 StepModel step_model(const Model& model);
+
+/// lower() of the model, with its states kept, see keep_states(): C source of it has functions for
+/// them. Throws as lower().
+IntegerModel lower(const StepModel& model, const LowerOptions& options = {});
 
 }  // namespace octet

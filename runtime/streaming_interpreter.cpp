@@ -3,6 +3,7 @@
 #include <octet/runtime/streaming_interpreter.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -49,7 +50,52 @@ void require_states(const IntegerModel& model, const std::vector<CarriedState>& 
   }
 }
 
+constexpr const char* kStatesKey = "octet.states";
+
+void require_results(const IntegerModel& model, const CarriedStates& states) {
+  require_states(model, states.states);
+  std::vector<bool> known(model.outputs.size());
+  std::fill_n(known.begin(), std::min(states.results, known.size()), true);
+  for (const CarriedState& state : states.states) {
+    const auto other = [&](const CarriedState& s) { return s.output == state.output; };
+    if (std::ranges::count_if(states.states, other) == 1) known[state.output] = true;
+  }
+  if (states.results <= known.size() && std::ranges::count(known, false) == 0) return;
+  throw InvalidArgument(
+      fmt::format("states: expected each of {} outputs to be one of the first, which are results, "
+                  "or one state, found {} results and {} states",
+                  known.size(), states.results, states.states.size()));
+}
+
 }  // namespace
+
+void keep_states(IntegerModel& model, const CarriedStates& states) {
+  require_results(model, states);
+  std::string& text = model.metadata[kStatesKey] = std::to_string(states.results);
+  for (const auto& [input, output] : states.states) text += fmt::format(" {}:{}", input, output);
+}
+
+CarriedStates kept_states(const IntegerModel& model) {
+  CarriedStates states;
+  const auto entry = model.metadata.find(kStatesKey);
+  if (entry == model.metadata.end()) return states;
+  std::istringstream text(entry->second);
+  text >> states.results;
+  for (CarriedState state; text && !text.eof();) {
+    char colon = 0;
+    text >> state.input >> colon >> state.output;
+    if (colon != ':') text.setstate(std::ios::failbit);
+    states.states.push_back(state);
+  }
+  try {
+    if (!text) throw InvalidArgument("expected results and input:output of each state");
+    require_results(model, states);
+  } catch (const InvalidArgument& error) {
+    throw FormatError(
+        fmt::format("metadata '{}', \"{}\": {}", kStatesKey, entry->second, error.what()));
+  }
+  return states;
+}
 
 StreamingInterpreter::StreamingInterpreter(IntegerModel model, std::vector<CarriedState> states,
                                            InterpreterOptions options)

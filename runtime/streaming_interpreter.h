@@ -18,6 +18,21 @@ struct CarriedState {
   bool operator==(const CarriedState&) const = default;
 };
 
+/// The states of a model, and how many of its outputs are results: those in front, of which some
+/// may be states too.
+struct CarriedStates {
+  std::vector<CarriedState> states;
+  std::size_t results = 0;
+};
+
+/// Makes the states part of the model, and of files of it: its metadata "octet.states". Throws
+/// InvalidArgument as StreamingInterpreter does, and for fewer results than the model has outputs
+/// that are no states.
+void keep_states(IntegerModel& model, const CarriedStates& states);
+/// What keep_states() wrote; no states where nothing did. Throws FormatError for another text, and
+/// what keep_states() throws as one.
+CarriedStates kept_states(const IntegerModel& model);
+
 /// Runs a model of one step of time, as step_model() makes it, step after step, and keeps its
 /// states in between. Not safe for concurrent calls on one object.
 ///

@@ -12,6 +12,8 @@ struct Padding2D {
   Index bottom = 0;
   Index left = 0;
   Index right = 0;
+
+  bool operator==(const Padding2D&) const = default;
 };
 
 /// Images x [n, h, w, c] with zeros around them: [n, top + h + bottom, left + w + right, c]. Throws

@@ -1,5 +1,7 @@
+#include <fmt/core.h>
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
+#include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/pool2d.h>
 #include <octet/core/ops/quantized_tensor.h>
@@ -30,6 +32,11 @@ struct Pooling {
 
 Pooling pooling_of(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
   check_images(operation, x);
+  if (options.padding == Padding::causal) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected padding valid or same, found causal, which convolutions alone have",
+        operation));
+  }
   return {window_over(operation, x, options.size, options.stride, {1, 1}, options.padding),
           x.dim(0), x.dim(3)};
 }

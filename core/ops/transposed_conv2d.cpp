@@ -37,6 +37,9 @@ Index spread(Index input, Index kernel, Index stride, Padding padding, std::stri
         fmt::format("{}: expected a stride between 1 and {} over the {}, found {}", kName,
                     kMostExtent, axis, stride));
   }
+  if (padding == Padding::causal) {
+    throw InvalidArgument(fmt::format("{}: expected padding valid or same, found causal", kName));
+  }
   const Index beyond = padding == Padding::valid ? std::max<Index>(kernel - stride, 0) : 0;
   const Index extent = input * stride + beyond;
   if (kernel <= kMostExtent && extent <= kMostExtent) return extent;

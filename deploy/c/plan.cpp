@@ -357,6 +357,7 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
   plan.inputs = ends_of(*plan.model, plan.model->inputs, "input");
   plan.outputs = ends_of(*plan.model, plan.model->outputs, "output");
+  plan.states = kept_states(model);
   Layout(plan).run();
   return plan;
 }

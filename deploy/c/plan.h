@@ -3,6 +3,7 @@
 #include <octet/deploy/c/text.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/streaming_interpreter.h>
 
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,7 @@ struct CPlan {
   /// In the order of the model's.
   std::vector<CEnd> inputs;
   std::vector<CEnd> outputs;
+  CarriedStates states;
 
   /// @name@ and @NAME@: what every template may use.
   Fillings fillings() const;
@@ -142,6 +144,11 @@ std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers);
 
 /// The kernels that layers call, in the order that C needs.
 std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers);
+
+/// The type of the states, and @name@_reset() and @name@_step(), for the header and for the source;
+/// empty for a model without states.
+std::string c_state_declarations(const CPlan& plan);
+std::string c_state_functions(const CPlan& plan);
 
 /// The text of NAME.h.
 /// `other_ram_bytes` is what the static buffers take with the other CCode.

@@ -198,6 +198,7 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
   result.source += arena_text(plan);
   for (const CLayer& layer : layers) result.source += layer.function;
   result.source += invoke_text(plan);
+  result.source += detail::c_state_functions(plan);
   result.source += float_helpers_text(plan);
   result.source += detail::c_self_test(plan, options);
   return result;

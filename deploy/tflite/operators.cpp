@@ -18,8 +18,10 @@ tflite::Padding written_field(flatbuffers::FlatBufferBuilder& /*builder*/, Paddi
       return tflite::Padding::VALID;
     case Padding::same:
       return tflite::Padding::SAME;
+    case Padding::causal:
+      break;
   }
-  fail_tflite("a padding outside the enumeration: {}", static_cast<int>(padding));
+  fail_tflite("expected padding same or valid, found {}", static_cast<int>(padding));
 }
 
 flatbuffers::Offset<flatbuffers::Vector<std::int32_t>> written_field(

@@ -66,6 +66,7 @@ WeightLayout pytorch_kernel(const Shape& s, const LayerWeights& weights) {
   if (!weights.convolution) {
     if (s.rank() == 2) return {{s[1], s[0]}, {1, s[0]}};
   } else if (s.rank() == 3) {
+    if (weights.depthwise) return {{s[1] * s[2], 1, s[0]}, {1, s[2] * s[0], s[0]}};
     return {{s[2], s[1], s[0]}, {1, s[0], s[1] * s[0]}};
   } else if (s.rank() == 4) {
     const Index area = s[0] * s[1];

@@ -58,6 +58,7 @@ struct LoadedWeights {
 ///
 ///     Dense             weight [units, inputs]                 to [inputs, units]
 ///     Conv1D            weight [filters, channels / groups, k] to [k, channels / groups, filters]
+///     DepthwiseConv1D   weight [channels * multiplier, 1, k]   to [k, channels, multiplier]
 ///     Conv2D            weight [filters, channels / groups, h, w]
 ///                           to [h, w, channels / groups, filters]
 ///     DepthwiseConv2D   weight [channels * multiplier, 1, h, w]

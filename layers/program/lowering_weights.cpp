@@ -12,6 +12,7 @@
 #include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -81,14 +82,17 @@ std::vector<std::int32_t> operator_shape(const LayerWeights& weights) {
 
 std::int32_t Lowering::linear(const Current& now, std::int32_t input) {
   const Layer& layer = *now.step.layer;
-  const LayerWeights weights =
-      now.step.weights ? now.step.weights() : require_weights(layer, now.owner);
+  LayerWeights weights = now.step.weights ? now.step.weights() : require_weights(layer, now.owner);
   if (now.step.weights) {
     require_operator_weights(weights, tensor(input).example_shape(), now.result.shape, now.owner);
   }
   const bool separate = now.on_integers && has_separate_clamp(weights, now.step.clamp,
                                                               now.step.scheme->options->rounding);
-  const std::int32_t read = now.on_integers ? input : reals_of(input);
+  std::int32_t read = now.on_integers ? input : reals_of(input);
+  if (weights.convolution && weights.convolution->padding == Padding::causal) {
+    read = with_zeros(now, read, zeros_in_front(weights));
+    weights.convolution->padding = Padding::valid;
+  }
   const std::int32_t output = result(now, {&read, 1}, separate ? "/linear" : "");
   std::vector<std::int32_t> operands = {read};
   const auto constants =
@@ -109,6 +113,24 @@ std::int32_t Lowering::linear(const Current& now, std::int32_t input) {
   const std::int32_t clamped = result(now, {&read, 1}, "");
   builder_.op(operator_of(layer.activation()), {output}, clamped);
   return clamped;
+}
+
+/// Images with rows and columns of zeros in front, by a PAD; the images themselves for none.
+std::int32_t Lowering::with_zeros(const Current& now, std::int32_t images, const Padding2D& zeros) {
+  if (zeros == Padding2D{}) return images;
+  const Shape shape = tensor(images).example_shape();
+  const std::string name = now.result.name() + "/padded";
+  const std::int32_t padded = builder_.activation(
+      name, tensor(images).dtype, {zeros.top + shape[0], zeros.left + shape[1], shape[2]},
+      tensor(images).quantization);
+  const std::array numbers = {
+      0, 0, static_cast<std::int32_t>(zeros.top), 0, static_cast<std::int32_t>(zeros.left), 0,
+      0, 0};
+  builder_.op(OpCode::pad,
+              {images, builder_.constant(name + "/paddings", DType::int32, {4, 2},
+                                         std::span<const std::int32_t>(numbers))},
+              padded);
+  return padded;
 }
 
 /// A constant named after the layer and `name`: one for all steps of the layer that read the same

@@ -135,6 +135,8 @@ struct Program {
     std::size_t readers = 0;
     bool is_output = false;
     ValueForm form{};
+    /// Of a layer's result: what emit() returned beside it.
+    std::vector<std::size_t> beside{};
 
     /// The name of the tensor that the value becomes in files.
     std::string name() const { return layer == nullptr ? suffix : layer->name() + suffix; }

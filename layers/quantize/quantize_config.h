@@ -55,8 +55,8 @@ struct QuantizeOptions {
   /// because no operator would clamp them to fewer. 16 applies to all results and to inputs, with
   /// rounding mode q15 only: int16 values with zero point 0 and scale max(max x / 32767, -min x /
   /// 32768), whose products with weights are summed in int64. Layers that become BATCH_MATMUL,
-  /// FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, RESHAPE, STRIDED_SLICE or TRANSPOSE take them;
-  /// softmax, sigmoid and tanh then compute in float.
+  /// CONCATENATION, FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, PAD, RESHAPE, STRIDED_SLICE or
+  /// TRANSPOSE take them; softmax, sigmoid and tanh then compute in float.
   int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for

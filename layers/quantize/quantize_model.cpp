@@ -116,7 +116,8 @@ void require_int16_operators(const Layer& layer) {
     if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
     throw InvalidArgument(fmt::format(
         "quantize_model: layer \"{}\" of type {}: expected layers that become BATCH_MATMUL, "
-        "FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, RESHAPE, STRIDED_SLICE or TRANSPOSE with "
+        "CONCATENATION, FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, PAD, RESHAPE, STRIDED_SLICE "
+        "or TRANSPOSE with "
         "activations of 16 bits, found {}; leave it in_float(), let the strides of a convolution "
         "do "
         "its work, or use 8 bits",

@@ -116,12 +116,17 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   return finished(scheme, apply_activation(step.clamp, y), in);
 }
 
-/// A clamp that is an operator of its own behind the sums reads what `in.before` is given.
+/// The PAD in front of the operator, and a clamp that is one of its own behind the sums, read and
+/// give what `in.before` is given.
 Tensor integer_linear(const Step& step, const LayerWeights& weights, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
                            scheme.options->rounding, scheme.owner, scheme.kernel->learned_range());
   if (in.context.observes()) watch_result(scheme, sums.real_output(), in.context);
+  const Padding2D zeros = zeros_in_front(weights);
+  if (in.before != nullptr && zeros != Padding2D{}) {
+    in.before->push_back(quantize_dequantize(pad2d(in.x[0], zeros), in.x[0].quantization()));
+  }
   if (in.before != nullptr && has_separate_clamp(weights, step.clamp, scheme.options->rounding)) {
     in.before->push_back(sums.before_activation(scheme.result->params()));
   }

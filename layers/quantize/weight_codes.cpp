@@ -124,6 +124,13 @@ bool has_separate_clamp(const LayerWeights& weights, FusedActivation clamp, Roun
          clamp != FusedActivation::none;
 }
 
+Padding2D zeros_in_front(const LayerWeights& weights) {
+  if (!weights.convolution || weights.convolution->padding != Padding::causal) return {};
+  const std::array<Index, 2>& dilation = weights.convolution->dilation;
+  return {.top = (weights.kernel.dim(0) - 1) * dilation[0],
+          .left = (weights.kernel.dim(1) - 1) * dilation[1]};
+}
+
 Shape images_of(const Shape& examples) {
   if (examples.rank() == 1) return {1, 1, examples[0]};
   return examples.rank() == 2 ? Shape{1, examples[0], examples[1]} : examples;

@@ -2,6 +2,7 @@
 
 #include <octet/core/conv2d_geometry.h>
 #include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/ops/image_ops.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
@@ -48,6 +49,9 @@ Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights)
 /// sums: under contract double in TRANSPOSE_CONV, where TFLite Micro and CMSIS-NN leave out a fused
 /// one.
 bool has_separate_clamp(const LayerWeights& weights, FusedActivation clamp, Rounding rounding);
+
+/// The zeros that a convolution with padding causal has in front of its images: a PAD in files.
+Padding2D zeros_in_front(const LayerWeights& weights);
 
 /// The images that a convolution reads for `examples`: sequences [steps, channels] are images
 /// [1, steps, channels], examples [channels] images of one pixel.

@@ -21,6 +21,10 @@ Window window_of(const Operands& o, const Attributes& a, Index kernel_h, Index k
     dilation_h = a.dilation_h;
     dilation_w = a.dilation_w;
   }
+  if (a.padding == Padding::causal) {
+    throw InvalidArgument(
+        "window: expected padding valid or same, found causal, which is a PAD in front");
+  }
   const auto& shape = o.input().shape;
   return {slide_window(shape[1], kernel_h, a.stride_h, dilation_h, a.padding),
           slide_window(shape[2], kernel_w, a.stride_w, dilation_w, a.padding)};

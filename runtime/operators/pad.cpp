@@ -115,7 +115,9 @@ void check_pad(const OperatorView& view) {
   if (view.input().dtype != view.output().dtype) view.fail_types();
   check_paddings(view);
   if (view.input().dtype == DType::float32) return;
-  if (view.input().dtype != DType::int8) view.fail_types();
+  const bool takes_int16 = view.op.code == OpCode::pad;
+  const bool is_int16 = takes_int16 && view.input().dtype == DType::int16;
+  if (view.input().dtype != DType::int8 && !is_int16) view.fail_types();
   view.require_per_tensor(view.input(), "input");
   view.require_per_tensor(view.output(), "output");
   view.require_same_grid();
@@ -171,6 +173,7 @@ OperatorDefinition definitions::pad() {
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
+                  .takes_int16 = true,
                   .check = check_pad,
                   .make_kernel = make_pad});
 }

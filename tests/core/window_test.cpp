@@ -17,11 +17,13 @@ TEST(SlideWindow, PadsAsTensorFlow) {
   };
   // Values of tf.nn.conv2d: an even extent with stride 2 is padded behind only.
   const Case cases[] = {
-      {6, 3, 2, 1, Padding::same, 0, 3},  {5, 3, 2, 1, Padding::same, 1, 3},
-      {5, 3, 1, 1, Padding::same, 1, 5},  {5, 2, 1, 1, Padding::same, 0, 5},
-      {5, 3, 1, 2, Padding::same, 2, 5},  {1, 5, 1, 1, Padding::same, 2, 1},
-      {6, 1, 3, 1, Padding::same, 0, 2},  {5, 3, 2, 1, Padding::valid, 0, 2},
-      {6, 3, 2, 1, Padding::valid, 0, 2}, {7, 3, 1, 3, Padding::valid, 0, 1},
+      {6, 3, 2, 1, Padding::same, 0, 3},   {5, 3, 2, 1, Padding::same, 1, 3},
+      {5, 3, 1, 1, Padding::same, 1, 5},   {5, 2, 1, 1, Padding::same, 0, 5},
+      {5, 3, 1, 2, Padding::same, 2, 5},   {1, 5, 1, 1, Padding::same, 2, 1},
+      {6, 1, 3, 1, Padding::same, 0, 2},   {5, 3, 2, 1, Padding::valid, 0, 2},
+      {6, 3, 2, 1, Padding::valid, 0, 2},  {7, 3, 1, 3, Padding::valid, 0, 1},
+      {6, 3, 2, 1, Padding::causal, 2, 3}, {5, 3, 2, 2, Padding::causal, 4, 3},
+      {5, 2, 3, 1, Padding::causal, 1, 2}, {1, 1, 2, 3, Padding::causal, 0, 1},
   };
   for (const Case& c : cases) {
     const WindowAxis axis = slide_window(c.input, c.kernel, c.stride, c.dilation, c.padding);
@@ -38,6 +40,7 @@ TEST(SlideWindow, RefusesWhatNoImageHas) {
   EXPECT_THROW(slide_window(Index{1} << 31, 1, 1, 1, Padding::same), InvalidArgument);
   EXPECT_THROW(slide_window(4, 5, 1, 1, Padding::valid), InvalidArgument);
   EXPECT_THROW(slide_window(4, 3, 1, 2, Padding::valid), InvalidArgument);
+  EXPECT_THROW(slide_window(2, 2, 1, (Index{1} << 31) - 1, Padding::causal), InvalidArgument);
   // Products of the largest extents fit.
   const Index most = (Index{1} << 31) - 1;
   EXPECT_EQ(slide_window(most, most, most, most, Padding::same).output, 1);
@@ -47,8 +50,10 @@ TEST(WindowAxis, TapsInsideAreThoseThatAPositionHas) {
   for (Index kernel = 1; kernel <= 5; ++kernel) {
     for (Index stride = 1; stride <= 4; ++stride) {
       for (Index dilation = 1; dilation <= 3; ++dilation) {
-        for (Index input = 1; input <= 9; ++input) {
-          const WindowAxis axis = slide_window(input, kernel, stride, dilation, Padding::same);
+        for (Index i = 2; i <= 19; ++i) {
+          const Index input = i / 2;
+          const Padding padding = i % 2 == 0 ? Padding::same : Padding::causal;
+          const WindowAxis axis = slide_window(input, kernel, stride, dilation, padding);
           for (Index o = 0; o < axis.output; ++o) {
             for (Index k = 0; k < kernel; ++k) {
               const Index at = axis.first(o) + k * dilation;
@@ -64,7 +69,7 @@ TEST(WindowAxis, TapsInsideAreThoseThatAPositionHas) {
 
 TEST(GatherPatches, CopyWhatEachTapReads) {
   const Index channels = 3;
-  for (const Padding padding : {Padding::valid, Padding::same}) {
+  for (const Padding padding : {Padding::valid, Padding::same, Padding::causal}) {
     for (Index dilation = 1; dilation <= 2; ++dilation) {
       for (Index stride = 1; stride <= 3; ++stride) {
         const Window w{slide_window(7, 3, stride, dilation, padding),

@@ -57,6 +57,7 @@ TEST(Pool1DLayers, RefuseByName) {
          {"MaxPool1D \"pool\"", "sequences [steps, channels]", "[4]"});
   refuse(AveragePool1D(9), {4, 2}, {"AveragePool1D", "average_pool2d"});
   refuse(AveragePool1D(0), {4, 2}, {"AveragePool1D"});
+  refuse(MaxPool1D({.padding = Padding::causal}), {4, 2}, {"MaxPool1D", "causal"});
   refuse(MaxPool1D(Pool1DOptions{.stride = -1}), {4, 2}, {"MaxPool1D"});
   refuse(GlobalMaxPool1D(), {4, 2, 1}, {"GlobalMaxPool1D", "[4, 2, 1]"});
 }

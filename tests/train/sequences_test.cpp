@@ -44,6 +44,12 @@ std::vector<Network> networks() {
          const Value states = m.add(SimpleRNN(5, {.return_sequences = true}), x);
          return m.add(Flatten(), m.add(Concatenate(), {states, m.add(Dense(3), x)}));
        })},
+      {"causal", of([](Model& m, const Value& x) {
+         const Conv1DLayerOptions causal{.dilation = 2, .padding = Padding::causal};
+         Value y = m.add(ReLU(), m.add(BatchNorm(), m.add(Conv1D(6, 2, {}, causal), x)));
+         y = m.add(SeparableConv1D(6, 3, Activation::relu, {.padding = Padding::causal}), y);
+         return m.add(GlobalAveragePool1D(), y);
+       })},
       {"attention", of([](Model& m, const Value& x) {
          const Value y = m.add(Add(), {x, m.add(SelfAttention(2, 3), x)});
          return m.add(Flatten(), y);

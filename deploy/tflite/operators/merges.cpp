@@ -14,6 +14,12 @@ int mul_release(int version) { return version >= 3 ? 11500 : release_of_types(ve
 
 int sub_release(int version) { return version >= 2 ? 11400 : 10600; }
 
+int concatenation_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 3 : version_of_types(o);
+}
+
+int concatenation_release(int version) { return version >= 3 ? 20300 : release_of_types(version); }
+
 }  // namespace
 
 TfliteOperator tflite_forms::add() {
@@ -38,9 +44,9 @@ TfliteOperator tflite_forms::sub() {
 }
 
 TfliteOperator tflite_forms::concatenation() {
-  return {.highest_version = 2,
-          .required_version = version_of_types,
-          .first_release = release_of_types,
+  return {.highest_version = 3,
+          .required_version = concatenation_version,
+          .first_release = concatenation_release,
           .options = kOptional<tflite::ConcatenationOptions, ConcatenationAttributes>};
 }
 

@@ -1,5 +1,6 @@
 #include <octet/deploy/tflite/operators.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -20,7 +21,14 @@ int version_of_axes(const Operands& o) {
   return o.input().shape.size() > kFirstMostRank ? 4 : version_of_types(o);
 }
 
-int pad_release(int version) { return version >= 4 ? 20600 : release_of_types(version); }
+int pad_version(const Operands& o) {
+  return std::max(version_of_axes(o), o.input().dtype == DType::int16 ? 3 : 1);
+}
+
+int pad_release(int version) {
+  if (version >= 3) return version == 3 ? 20400 : 20600;
+  return release_of_types(version);
+}
 
 int padv2_release(int version) { return version == 1 ? 10900 : pad_release(version); }
 
@@ -76,7 +84,7 @@ TfliteOperator tflite_forms::squeeze() {
 
 TfliteOperator tflite_forms::pad() {
   return {.highest_version = 4,
-          .required_version = version_of_axes,
+          .required_version = pad_version,
           .first_release = pad_release,
           .options = kEmpty<tflite::PadOptions>};
 }

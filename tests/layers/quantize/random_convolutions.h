@@ -113,13 +113,30 @@ inline Sequential random_sequences_net(std::uint64_t seed) {
     const Index groups = channels % 2 == 0 && draw.between(0, 2) == 0 ? 2 : 1;
     constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::relu6,
                                            Activation::sigmoid, Activation::tanh};
+    const Activation activation = kActivations[draw.between(0, 4)];
+    const Index kernel = draw.between(1, 4);
+    const Index stride = draw.between(1, 2);
+    const Index dilation = draw.between(1, 2);
+    const Padding padding = draw.between(0, 1) == 0 ? Padding::same : Padding::causal;
+    const bool use_bias = draw.between(0, 2) > 0;
+    if (draw.between(0, 3) == 0) {
+      const Index multiplier = draw.between(1, 2);
+      channels *= multiplier;
+      model.add(DepthwiseConv1D(kernel, activation,
+                                {.stride = stride,
+                                 .dilation = dilation,
+                                 .padding = padding,
+                                 .depth_multiplier = multiplier,
+                                 .use_bias = use_bias}));
+      continue;
+    }
     channels = groups * draw.between(1, 6);
-    model.add(Conv1D(channels, draw.between(1, 4), kActivations[draw.between(0, 4)],
-                     {.stride = draw.between(1, 2),
-                      .dilation = draw.between(1, 2),
-                      .padding = Padding::same,
+    model.add(Conv1D(channels, kernel, activation,
+                     {.stride = stride,
+                      .dilation = dilation,
+                      .padding = padding,
                       .groups = groups,
-                      .use_bias = draw.between(0, 2) > 0}));
+                      .use_bias = use_bias}));
   }
   model.add(Flatten());
   model.add(Dense(3, Activation::none, "end"));

@@ -1,0 +1,229 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/core/window.h>
+#include <octet/layers/batch_norm.h>
+#include <octet/layers/program/program.h>
+#include <octet/layers/program/streams.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/recurrent.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <variant>
+
+namespace octet {
+
+const Layer& inner_of(const Layer& layer) {
+  const QuantizeWrapper* const wrapper = as_quantize_wrapper(layer);
+  return wrapper == nullptr ? layer : wrapper->wrapped();
+}
+
+const Recurrent* recurrent_of(const Layer& layer) {
+  return dynamic_cast<const Recurrent*>(&inner_of(layer));
+}
+
+void fail_to_stream(const Layer& layer, std::string_view why) {
+  throw InvalidArgument(fmt::format("step_model: layer \"{}\" of type {} {}", layer.name(),
+                                    inner_of(layer).type(), why));
+}
+
+namespace {
+
+/// Operators whose results at one step follow from that step of their inputs.
+bool is_elementwise(OpCode code) {
+  static const std::set<OpCode> all{OpCode::add,      OpCode::hard_swish,   OpCode::leaky_relu,
+                                    OpCode::logistic, OpCode::mul,          OpCode::relu,
+                                    OpCode::relu6,    OpCode::relu_n1_to_1, OpCode::sub,
+                                    OpCode::softmax,  OpCode::tanh};
+  return all.contains(code);
+}
+
+/// The window of a convolution or a pool over sequences, which are images of height 1; none of any
+/// other step.
+std::optional<WindowAxis> window_of(const Program& program, const Step& step) {
+  if (step.inputs.empty()) return std::nullopt;
+  const Shape& image = program.values[step.inputs[0]].shape;
+  if (image.rank() != 3 || image[0] != 1) return std::nullopt;
+  if (step.kind == Step::Kind::linear) {
+    const LayerWeights weights = weights_of(step);
+    if (!weights.convolution || weights.transposed || weights.kernel.dim(0) != 1) {
+      return std::nullopt;
+    }
+    const Conv2DOptions& options = *weights.convolution;
+    return slide_window(image[1], weights.kernel.dim(1), options.stride[1], options.dilation[1],
+                        options.padding);
+  }
+  const auto* pool = std::get_if<PoolAttributes>(&step.attributes);
+  if (step.kind != Step::Kind::op || pool == nullptr || pool->filter_h != 1) return std::nullopt;
+  return slide_window(image[1], pool->filter_w, pool->stride_w, 1, pool->padding);
+}
+
+/// Whether a step of a layer that reads [steps, features] computes each step of time alone.
+bool is_stepwise(const Program& program, const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::quantize:
+      return true;
+    case Step::Kind::parameter:
+      // One that is read at every step of time.
+      return program.values[step.result].shape.rank() < 2;
+    case Step::Kind::function:
+      return step.function.only_trains;
+    case Step::Kind::linear: {
+      if (!weights_of(step).convolution) return true;
+      const std::optional<WindowAxis> window = window_of(program, step);
+      return window && window->kernel == 1 && window->stride == 1;
+    }
+    case Step::Kind::op: {
+      const Shape& result = program.values[step.result].shape;
+      if (const auto* join = std::get_if<ConcatenationAttributes>(&step.attributes)) {
+        return join->axis == -1 || join->axis == result.rank();
+      }
+      if (step.code == OpCode::reshape) {
+        // Sequences as images of one row, and back.
+        const Shape& read = program.values[step.inputs[0]].shape;
+        return read.rank() > 0 && result.rank() > 0 && read.dim(-1) == result.dim(-1);
+      }
+      return is_elementwise(step.code);
+    }
+  }
+  throw InvalidArgument("step_model: a kind of step outside the enumeration");
+}
+
+/// The only step of a layer that does not compute each step of time alone, where it is a window.
+std::optional<WindowAxis> window_of(const Layer& layer) {
+  const bool reads_sequence = layer.input_shapes().size() == 1 && layer.input_shape().rank() == 2;
+  if (!reads_sequence) return std::nullopt;
+  const Program program = program_of(inner_of(layer));
+  std::optional<WindowAxis> found;
+  for (const Step& step : program.steps) {
+    if (is_stepwise(program, step)) continue;
+    if (found) return std::nullopt;
+    found = window_of(program, step);
+    if (!found) return std::nullopt;
+  }
+  return found;
+}
+
+bool computes_each_step(const Layer& layer) {
+  if (dynamic_cast<const BatchNorm*>(&inner_of(layer)) != nullptr) return true;
+  const Program program = program_of(inner_of(layer));
+  return std::ranges::all_of(program.steps,
+                             [&](const Step& step) { return is_stepwise(program, step); });
+}
+
+void require_no_delay(const Layer& layer, const Stream& read) {
+  if (read.delay == 0) return;
+  fail_to_stream(layer,
+                 fmt::format("begins with zeros in front of the first step, but reads a sequence "
+                             "of which {} steps of no full window come first; give the "
+                             "convolutions in front of it padding causal",
+                             read.delay));
+}
+
+Stream windowed(const Layer& layer, const WindowAxis& window, const Stream& read) {
+  const Index span = (window.kernel - 1) * window.dilation + 1;
+  const Index ahead = span - 1 - window.before;
+  const bool pads_behind = window.after() > 0 || (window.before > 0 && ahead > 0);
+  if (pads_behind) {
+    fail_to_stream(layer, fmt::format("looks {} steps of time ahead; with padding causal it looks "
+                                      "back instead, and what it finds comes {} steps later",
+                                      ahead, ahead));
+  }
+  if (window.before > 0) require_no_delay(layer, read);
+  const Index least = span - window.stride;
+  const Index beyond = (window.before - read.delay - least) % window.stride;
+  Stream stream{Stream::Kind::window, read.rate * window.stride};
+  stream.kept = least + (beyond < 0 ? beyond + window.stride : beyond);
+  stream.delay = (read.delay + stream.kept - window.before) / window.stride;
+  if (stream.kept < 0) {
+    fail_to_stream(layer, fmt::format("leaves out steps of a sequence that comes {} steps late; "
+                                      "give the convolutions in front of it padding causal",
+                                      read.delay));
+  }
+  return stream;
+}
+
+class StreamAnalysis {
+ public:
+  explicit StreamAnalysis(const Model& model) : model_(model), streams_(model.layers().size()) {}
+
+  std::vector<Stream> run() {
+    const std::vector<bool> wanted = sequences_wanted();
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      if (!model_.inputs_of(i).empty()) {
+        streams_[i] = stream_of(i);
+      } else if (wanted[i] && model_.layers()[i]->output_shape().rank() == 2) {
+        streams_[i] = {Stream::Kind::each_step, 1};
+      }
+    }
+    return std::move(streams_);
+  }
+
+ private:
+  /// By layer: whether its result is what a recurrent layer or a window goes through.
+  std::vector<bool> sequences_wanted() const {
+    std::vector<bool> wanted(streams_.size());
+    for (std::size_t i = streams_.size(); i-- > 0;) {
+      const Layer& layer = *model_.layers()[i];
+      const std::vector<std::size_t>& inputs = model_.inputs_of(i);
+      const bool goes_through = recurrent_of(layer) != nullptr || window_of(layer).has_value();
+      if (goes_through) {
+        wanted[inputs[0]] = true;
+      } else if (wanted[i]) {
+        for (const std::size_t input : inputs) wanted[input] = true;
+      }
+    }
+    return wanted;
+  }
+
+  Stream stream_of(std::size_t i) const {
+    const Layer& layer = *model_.layers()[i];
+    std::vector<Stream> sequences;
+    Stream result;
+    for (const std::size_t input : model_.inputs_of(i)) {
+      if (streams_[input].rate > 0) sequences.push_back(streams_[input]);
+      result.end = std::max(result.end, streams_[input].end);
+    }
+    const bool gives_sequence = layer.output_shape().rank() == 2;
+    if (sequences.empty() && recurrent_of(layer) == nullptr) return result;
+    if (recurrent_of(layer) != nullptr) return recurrent(layer, streams_[model_.inputs_of(i)[0]]);
+    const Stream& read = sequences.front();
+    if (gives_sequence && computes_each_step(layer)) {
+      for (const Stream& other : sequences) {
+        if (other.rate == read.rate && other.delay == read.delay) continue;
+        fail_to_stream(layer, fmt::format("reads sequences that do not keep step: every {} steps, "
+                                          "{} late, and every {} steps, {} late",
+                                          read.rate, read.delay, other.rate, other.delay));
+      }
+      return {Stream::Kind::each_step, read.rate, read.delay};
+    }
+    const std::optional<WindowAxis> window = window_of(layer);
+    if (gives_sequence && window) return windowed(layer, *window, read);
+    if (layer.output_shape().rank() == 1 && layer.input_shapes().size() == 1) {
+      return {.kind = Stream::Kind::whole,
+              .end = (layer.input_shape()[0] + read.delay) * read.rate};
+    }
+    fail_to_stream(layer,
+                   "looks at several steps of time; expected layers that compute each step alone, "
+                   "as Dense does, windows along the steps, and recurrent ones");
+  }
+
+  Stream recurrent(const Layer& layer, const Stream& read) const {
+    if (layer.input_shapes().size() > 1) {
+      fail_to_stream(layer, "is given a first state, which step_model() is to carry");
+    }
+    require_no_delay(layer, read);
+    if (layer.output_shape().rank() == 2) return {Stream::Kind::recurrent, read.rate};
+    return {.kind = Stream::Kind::recurrent, .end = layer.input_shape()[0] * read.rate};
+  }
+
+  const Model& model_;
+  std::vector<Stream> streams_;
+};
+
+}  // namespace
+
+std::vector<Stream> streams_of(const Model& model) { return StreamAnalysis(model).run(); }
+
+}  // namespace octet

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <octet/layers/model.h>
+
+#include <vector>
+
+namespace octet {
+
+class Recurrent;
+
+/// How the result of a layer comes about while its network reads sequences piece by piece, see
+/// step_model().
+struct Stream {
+  enum class Kind {
+    outside,    ///< no step of time is read: inputs that are no sequences, and what is made of such
+    each_step,  ///< every step alone, or an input that is a sequence
+    recurrent,  ///< every step and the states behind the step before
+    window,     ///< windows that slide along the steps
+    whole       ///< all steps at once
+  };
+  Kind kind = Kind::outside;
+  /// Steps of the network's inputs from one step of the result to the next; 0 of a result that is
+  /// no sequence.
+  Index rate = 0;
+  /// How many steps of the result come before the first that the whole sequence has.
+  Index delay = 0;
+  /// How many steps a window keeps of what it has read.
+  Index kept = 0;
+  /// Of a result that is no sequence: how many steps of the network's inputs it is made of.
+  Index end = 0;
+};
+
+/// The layer that quantization wraps, or the layer itself.
+const Layer& inner_of(const Layer& layer);
+/// Null for any other layer.
+const Recurrent* recurrent_of(const Layer& layer);
+
+/// Throws InvalidArgument that names step_model() and the layer.
+[[noreturn]] void fail_to_stream(const Layer& layer, std::string_view why);
+
+/// The streams of all layers of a built model. A window over S steps, behind one another by s, with
+/// F zeros in front, that reads a sequence delayed by D, keeps the P steps, S - s <= P < S, for
+/// which D + P - F is a multiple of s, and is itself delayed by (D + P - F) / s. Throws
+/// InvalidArgument, naming the layer, where step_model() does.
+std::vector<Stream> streams_of(const Model& model);
+
+}  // namespace octet

@@ -1,0 +1,113 @@
+// C source of a model that carries states: NAME_step() gives what StreamingInterpreter gives.
+
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/layers.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/step_model.h>
+#include <octet/tests/core/thrown.h>
+#include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/layers/layer_testing.h>
+
+namespace octet::test::c_source_states_test {
+namespace {
+
+/// Windows that take two steps at once, states of a GRU that are a result too, and of an LSTM.
+IntegerModel streaming(Rounding rounding) {
+  Model model("stream");
+  Value x = model.input({8, 3}, "x");
+  x = model.add(Conv1D(4, 3, Activation::relu, {.stride = 2, .padding = Padding::causal}), x);
+  x = model.add(GRU(5, {.return_sequences = true}), x);
+  model.output(x);
+  model.output(model.add(Dense(2, Activation::softmax), model.add(LSTM(4), x)));
+  model.build(1);
+  Model quantized = quantize_model(model, {.rounding = rounding});
+  calibrate(quantized, random_tensor({20, 8, 3}, 1));
+  return lower(step_model(quantized));
+}
+
+constexpr std::string_view kMain = R"(#include <stdio.h>
+#include "net.h"
+
+int main(void)
+{
+    static net_state state, other;
+    static int8_t x[NET_INPUT1_SIZE], y[NET_OUTPUT1_SIZE], z[NET_OUTPUT2_SIZE];
+    int sequence;
+    if (net_step(0, x, y, z) != NET_ERROR_NULL || net_reset(0) != NET_ERROR_NULL) return 1;
+    for (sequence = 0; sequence < 2; ++sequence) {
+        int i;
+        net_reset(&state);
+        net_reset(&other);
+        for (i = 0; i < 20; ++i) {
+            if (fread(x, sizeof x, 1, stdin) != 1) return 2;
+            /* Another sequence in between, and a call that fails, change nothing. */
+            if (net_step(&other, x, y, z) != NET_OK) return 3;
+            if (net_step(&state, x, y, 0) != NET_ERROR_NULL) return 4;
+            if (net_step(&state, x, y, z) != NET_OK) return 5;
+            fwrite(y, sizeof y, 1, stdout);
+            fwrite(z, sizeof z, 1, stdout);
+        }
+    }
+    return 0;
+}
+)";
+
+class CSourceStates : public CompiledC {};
+
+TEST_F(CSourceStates, StepsGiveTheBytesOfTheInterpreter) {
+  for (const Rounding rounding :
+       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+    const IntegerModel model = from_tflite(to_tflite(streaming(rounding)));
+    const CarriedStates kept = kept_states(model);
+    ASSERT_EQ(kept.states.size(), 4U);
+    ASSERT_EQ(kept.results, 2U);
+    StreamingInterpreter stream(model, kept.states);
+    const std::size_t size = stream.interpreter().input_bytes().size();
+    std::string in;
+    std::string expected;
+    Draw draw(3);
+    for (int sequence = 0; sequence < 2; ++sequence) {
+      stream.reset();
+      for (int i = 0; i < 20; ++i) {
+        for (std::size_t k = 0; k < size; ++k) {
+          const int code = draw.between(-128, 127);
+          in += static_cast<char>(code);
+          stream.interpreter().input_bytes()[k] = static_cast<std::byte>(code);
+        }
+        stream.step();
+        for (std::size_t k = 0; k < kept.results; ++k) {
+          for (const std::byte b : stream.interpreter().output_bytes(k)) {
+            expected += static_cast<char>(b);
+          }
+        }
+      }
+    }
+    project_.write(to_c_source(model, "net"));
+    project_.write("main.c", std::string(kMain));
+    write_file_atomic(project_.path("in"), in);
+    for (const std::string& compiler : c_compilers()) {
+      project_.build(compiler, joined({"-std=c99", "-O2"}, joined(kStrict, kTrapUndefined)), "main",
+                     {"net.c", "main.c"});
+      const ProcessResult result =
+          run_process({"/bin/sh", "-c", project_.path("main") + " < " + project_.path("in")});
+      EXPECT_EQ(result.exit_code, 0);
+      EXPECT_EQ(result.out, expected);
+    }
+  }
+}
+
+TEST(KeptStates, AreRefusedWhereTheyDoNotFit) {
+  IntegerModel model = streaming(Rounding::fp32);
+  for (const char* text : {"", "x", "2 1", "2 1:", "2 1:1 ", "2 1;1", "2 99:1", "9 1:0 2:2 3:3 4:4",
+                           "1 1:0 2:2 3:3 4:4", "2 1:2 2:2"}) {
+    model.metadata["octet.states"] = text;
+    expect_throws<FormatError>([&] { kept_states(model); }, {"octet.states"});
+  }
+  model.metadata.erase("octet.states");
+  EXPECT_TRUE(kept_states(model).states.empty());
+  expect_throws<InvalidArgument>([&] { keep_states(model, {{{99, 0}}, 2}); }, {"99"});
+}
+
+}  // namespace
+}  // namespace octet::test::c_source_states_test
