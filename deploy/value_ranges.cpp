@@ -266,6 +266,11 @@ class RangeAnalysis {
         return ranges_of_pairs(quantized_mul(source), zero_point, x, of(in[1]), whole.size());
       case OpCode::prelu:
         return ranges_of_pairs(quantized_prelu(source), zero_point, x, of(in[1]), whole.size());
+      case OpCode::maximum:
+      case OpCode::minimum:
+        return ranges_of_pairs(quantized_extreme(source), zero_point, x, of(in[1]), whole.size());
+      case OpCode::elu:
+      case OpCode::gelu:
       case OpCode::hard_swish:
       case OpCode::leaky_relu:
       case OpCode::logistic:
@@ -273,6 +278,7 @@ class RangeAnalysis {
       case OpCode::relu:
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
+      case OpCode::rsqrt:
       case OpCode::tanh:
         return ranges_of_bytes(source, x);
       case OpCode::reshape:

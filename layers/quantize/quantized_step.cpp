@@ -184,9 +184,9 @@ Tensor as_input(const Step& step, const StepInputs& in) {
   return integer_operator(step, in, real, clips, {});
 }
 
-/// Computes CONCATENATION, whose inputs share scale and zero point. In training, ranges may have
-/// moved since an input was quantized, so it is quantized again. If a Dropout has widened an input,
-/// the scale of all fits the widest, so that nothing is clipped.
+/// Computes an operator whose inputs share scale and zero point, as CONCATENATION. In training,
+/// ranges may have moved since an input was quantized, so it is quantized again. If a Dropout has
+/// widened an input, the scale of all fits the widest, so that nothing is clipped.
 Tensor joined(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Quantizer* shared = scheme.joined;
@@ -268,13 +268,11 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
 
 namespace {
 
-/// Ties the quantizers of what a CONCATENATION joins.
+/// Ties the quantizers of what an operator joins whose inputs share scale and zero point.
 void tie_joined(Program& program, std::size_t index) {
   const Step& step = program.steps[index];
-  if (step.kind != Step::Kind::op || step.code != OpCode::concatenation ||
-      step.scheme->result != nullptr) {
-    return;
-  }
+  const bool joins = rule_of(step, step.scheme->options->rounding) == ResultRule::as_inputs;
+  if (!joins || step.scheme->result != nullptr) return;
   if (fixed_by(program, step.result) != nullptr) {
     step.scheme->joins_fixed = true;
     return;

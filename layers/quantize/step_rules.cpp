@@ -20,7 +20,6 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
     case Step::Kind::op:
       break;
   }
-  if (step.code == OpCode::concatenation) return ResultRule::as_inputs;
   if (only_clamps(step.code, rounding)) return ResultRule::clamps;
   switch (definition(step.code).output_grid) {
     case OutputGrid::measured:
@@ -29,6 +28,8 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
       return ResultRule::fixed;
     case OutputGrid::same_as_input:
       return ResultRule::as_input;
+    case OutputGrid::same_as_inputs:
+      return ResultRule::as_inputs;
   }
   throw InvalidArgument("rule_of: an OutputGrid outside the enumeration");
 }
@@ -81,6 +82,7 @@ QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
     case OutputGrid::fixed:
       return about.fixed_grid();
     case OutputGrid::same_as_input:
+    case OutputGrid::same_as_inputs:
       return inputs[0];
     case OutputGrid::measured:
       if (!measured) {
@@ -108,7 +110,7 @@ const Step* fixed_by(const Program& program, std::size_t value) {
       const Step* const other = fixed_by(program, input);
       return first == nullptr || other == nullptr || other->code != first->code;
     };
-    const bool joins = step->code == OpCode::concatenation;
+    const bool joins = definition(step->code).output_grid == OutputGrid::same_as_inputs;
     return joins && std::ranges::any_of(step->inputs, differs) ? nullptr : first;
   }
   const bool is_fixed = step->scheme != nullptr && step->scheme->result == nullptr &&

@@ -216,6 +216,35 @@ void check_prelu(const OperatorView& view) {
   check_binary(view);
 }
 
+std::unique_ptr<Kernel> make_maximum(const KernelSource& source) {
+  return make_binary(source, quantized_extreme, [](float a, float b) { return a > b ? a : b; });
+}
+
+std::unique_ptr<Kernel> make_minimum(const KernelSource& source) {
+  return make_binary(source, quantized_extreme, [](float a, float b) { return a < b ? a : b; });
+}
+
+/// Runtimes compare the integers of operands whatever their scales.
+void check_extreme(const OperatorView& view) {
+  check_binary(view);
+  view.require_same_grid();
+  const QuantParams& second = view.input(1).quantization;
+  const QuantParams& out = view.output().quantization;
+  if (second.scales == out.scales && second.zero_points == out.zero_points) return;
+  view.fail("its inputs and its output need the same single scale and zero point");
+}
+
+constexpr OperatorDefinition extreme_definition(
+    std::string_view name, std::unique_ptr<Kernel> (*make_kernel)(const KernelSource& source)) {
+  return {.name = name,
+          .default_attributes = default_of<NoAttributes>,
+          .least_inputs = 2,
+          .most_inputs = 2,
+          .output_grid = OutputGrid::same_as_inputs,
+          .check = check_extreme,
+          .make_kernel = make_kernel};
+}
+
 constexpr OperatorDefinition binary_definition(
     std::string_view name,
     QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured),
@@ -286,6 +315,18 @@ OperatorDefinition definitions::mul() {
 QuantizedPrelu quantized_prelu(const KernelSource& source) {
   return QuantizedPrelu::make(source.input(0).quantization, source.input(1).quantization,
                               source.output().quantization, source.rounding);
+}
+
+QuantizedExtreme quantized_extreme(const KernelSource& source) {
+  return QuantizedExtreme(source.op.code == OpCode::maximum);
+}
+
+OperatorDefinition definitions::maximum() {
+  return checked(extreme_definition("MAXIMUM", make_maximum));
+}
+
+OperatorDefinition definitions::minimum() {
+  return checked(extreme_definition("MINIMUM", make_minimum));
 }
 
 OperatorDefinition definitions::prelu() {

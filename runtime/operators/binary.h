@@ -171,6 +171,27 @@ class QuantizedPrelu {
   std::int32_t zero_point_ = 0;
 };
 
+/// The arithmetic of an int8 MAXIMUM or MINIMUM, whose inputs and output have one scale and zero
+/// point: the larger or the smaller quantized value.
+class QuantizedExtreme {
+ public:
+  explicit QuantizedExtreme(bool takes_larger) : takes_larger_(takes_larger) {}
+
+  [[nodiscard]] std::int32_t apply(std::int32_t first, std::int32_t second) const noexcept {
+    return (first > second) == takes_larger_ ? first : second;
+  }
+  /// Computes apply() for each pair. Throws InvalidArgument where sizes differ.
+  void run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
+           std::span<std::int8_t> out) const;
+
+  [[nodiscard]] bool takes_larger() const noexcept { return takes_larger_; }
+
+ private:
+  bool takes_larger_;
+};
+
+QuantizedExtreme quantized_extreme(const KernelSource& source);
+
 /// The arithmetic of an int8 ADD or SUB, of an int8 MUL, and of an int8 PRELU. All throw
 /// InvalidArgument unless inputs and output have one normal, positive scale each.
 QuantizedAdd quantized_add(const KernelSource& source);

@@ -227,4 +227,12 @@ void QuantizedPrelu::run(std::span<const std::int8_t> x, std::span<const std::in
   }
 }
 
+void QuantizedExtreme::run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
+                           std::span<std::int8_t> out) const {
+  require_one_size(takes_larger_ ? "MAXIMUM" : "MINIMUM", first, second, out);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<std::int8_t>(apply(first[i], second[i]));
+  }
+}
+
 }  // namespace octet::detail

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -98,6 +99,18 @@ inline std::int8_t naive_prelu(std::int8_t x, oracle::Quant qx, std::int8_t alph
   return static_cast<std::int8_t>(std::clamp<std::int64_t>(steps + out.zero_point, -128, 127));
 }
 
+/// MAXIMUM and MINIMUM of integers with one scale and zero point.
+inline std::int8_t naive_maximum(std::int8_t a, oracle::Quant /*qa*/, std::int8_t b,
+                                 oracle::Quant /*qb*/, oracle::Quant /*out*/,
+                                 oracle::Clamp /*clamp*/, Rounding /*rounding*/) {
+  return a < b ? b : a;
+}
+inline std::int8_t naive_minimum(std::int8_t a, oracle::Quant /*qa*/, std::int8_t b,
+                                 oracle::Quant /*qb*/, oracle::Quant /*out*/,
+                                 oracle::Clamp /*clamp*/, Rounding /*rounding*/) {
+  return b < a ? b : a;
+}
+
 /// Element `i` of `shape`, in an operand whose extents of 1 are repeated.
 inline std::size_t broadcast_index(std::size_t i, const std::vector<std::int32_t>& shape,
                                    const std::vector<std::int32_t>& operand) {
@@ -126,10 +139,12 @@ inline std::vector<std::int8_t> naive_pair(const Pair& p, const std::vector<std:
   for (std::size_t i = 0; i < size; ++i) {
     const std::int8_t a = first[broadcast_index(i, shape, p.first)];
     const std::int8_t b = second[broadcast_index(i, shape, p.second)];
-    const auto f = p.code == OpCode::add     ? naive_add
-                   : p.code == OpCode::sub   ? naive_sub
-                   : p.code == OpCode::prelu ? naive_prelu
-                                             : naive_mul;
+    const auto f = p.code == OpCode::add       ? naive_add
+                   : p.code == OpCode::sub     ? naive_sub
+                   : p.code == OpCode::prelu   ? naive_prelu
+                   : p.code == OpCode::maximum ? naive_maximum
+                   : p.code == OpCode::minimum ? naive_minimum
+                                               : naive_mul;
     y.push_back(f(a, grid(0), b, grid(1), grid(2), oracle_clamp(p.activation), rounding));
   }
   return y;
@@ -189,6 +204,78 @@ inline Pair draw_prelu(Draw& draw, bool batched = false) {
   p.grids[1] = quant(draw.uniform(0.002F, 0.02F), draw.between(-128, 127));
   p.grids[2] = quant(p.grids[0].scale() * draw.uniform(0.3F, 2.0F), draw.between(-128, 127));
   return p;
+}
+
+/// `p` as a MAXIMUM or MINIMUM.
+inline Pair extreme_pair(OpCode code, Pair p = {}) {
+  p.code = code;
+  p.activation = FusedActivation::none;
+  p.grids.fill(p.grids[0]);
+  return p;
+}
+
+inline Pair draw_extreme(Draw& draw, bool batched = false) {
+  const OpCode code = draw.between(0, 1) == 0 ? OpCode::maximum : OpCode::minimum;
+  return extreme_pair(code, draw_pair(draw, batched));
+}
+
+// ---- ELU, GELU and RSQRT
+
+/// All quantized values through a function.
+inline IntegerModel function_model(OpCode code, const QuantParams& in, const QuantParams& out,
+                                   const OperatorAttributes& attributes = NoAttributes{}) {
+  RawModelBuilder b;
+  b.model.inputs = {b.activation("x", {1, 256}, DType::int8, in)};
+  b.model.outputs = {b.activation("y", {1, 256}, DType::int8, out)};
+  b.op(code, {0}, 1, attributes);
+  return b.model;
+}
+
+inline IntegerModel rsqrt_model(const QuantParams& in, const QuantParams& out) {
+  return function_model(OpCode::rsqrt, in, out);
+}
+
+inline IntegerModel draw_rsqrt(Draw& draw) {
+  const float scale = std::pow(2.0F, draw.uniform(-14, 2));
+  return rsqrt_model(quant(scale, -128),
+                     quant(draw.uniform(0.003F, 0.03F) / std::sqrt(scale), draw.between(-128, 0)));
+}
+
+/// A GELU, or without a form an ELU.
+using GeluOrElu = std::optional<GeluAttributes>;
+
+inline IntegerModel draw_smooth(Draw& draw, const GeluOrElu& form) {
+  const QuantParams in = draw_grid(draw);
+  const QuantParams out = quant(in.scale() * draw.uniform(0.3F, 2.0F), draw.between(-128, 127));
+  if (!form) return function_model(OpCode::elu, in, out);
+  return function_model(OpCode::gelu, in, out, *form);
+}
+
+/// In float32 steps, each from the nearest double.
+inline std::int8_t naive_smooth(std::int8_t q, const IntegerModel& model, const GeluOrElu& form,
+                                Rounding rounding) {
+  const QuantParams& in = model.tensors[0].quantization;
+  const QuantParams& out = model.tensors[1].quantization;
+  const float x = in.scale() * static_cast<float>(q - in.zero_point());
+  float y = x;
+  if (!form) {
+    if (x < 0) y = static_cast<float>(std::expm1(double{x}));
+  } else {
+    const auto root = static_cast<float>(std::sqrt(0.5));
+    const float bent = x + 0.044715F * x * x * x;
+    const float gate =
+        form->approximate
+            ? static_cast<float>(std::tanh(
+                  double{static_cast<float>(std::sqrt(2.0 / 3.14159265358979323846)) * bent}))
+            : static_cast<float>(std::erf(double{x * root}));
+    y = 0.5F * x * (1.0F + gate);
+  }
+  const float steps = y * (1.0F / out.scale());
+  const auto zero_point = static_cast<float>(out.zero_point());
+  const bool by_xnnpack = !form && rounding == Rounding::fp32;
+  const float code =
+      by_xnnpack ? std::nearbyint(steps + zero_point) : std::round(steps) + zero_point;
+  return static_cast<std::int8_t>(std::clamp(code, -128.0F, 127.0F));
 }
 
 // ---- HARD_SWISH

@@ -10,6 +10,12 @@ int leaky_relu_release(int version) { return version == 2 ? 20300 : 11301; }
 
 int prelu_release(int /*version*/) { return 10800; }
 
+int elu_release(int /*version*/) { return 11400; }
+
+int gelu_release(int /*version*/) { return 20900; }
+
+int rsqrt_release(int version) { return version >= 2 ? 20500 : 11000; }
+
 int hard_swish_release(int /*version*/) { return 11500; }
 
 }  // namespace
@@ -46,6 +52,27 @@ TfliteOperator tflite_forms::prelu() {
   return {.highest_version = 1,
           .required_version = always_first,
           .first_release = prelu_release,
+          .options = kNoOptions};
+}
+
+TfliteOperator tflite_forms::elu() {
+  return {.highest_version = 1,
+          .required_version = always_first,
+          .first_release = elu_release,
+          .options = kNoOptions};
+}
+
+TfliteOperator tflite_forms::gelu() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = gelu_release,
+          .options = kOptional<tflite::GeluOptions, GeluAttributes>};
+}
+
+TfliteOperator tflite_forms::rsqrt() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = rsqrt_release,
           .options = kNoOptions};
 }
 

@@ -37,6 +37,20 @@ TfliteOperator tflite_forms::sub() {
           .options = kOptional<tflite::SubOptions, BinaryAttributes>};
 }
 
+namespace {
+
+TfliteOperator extreme_form() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = release_of_tables,
+          .options = kEmpty<tflite::MaximumMinimumOptions>};
+}
+
+}  // namespace
+
+TfliteOperator tflite_forms::maximum() { return extreme_form(); }
+TfliteOperator tflite_forms::minimum() { return extreme_form(); }
+
 TfliteOperator tflite_forms::concatenation() {
   return {.highest_version = 2,
           .required_version = version_of_types,
