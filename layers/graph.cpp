@@ -103,6 +103,17 @@ void Graph::number_earlier(const std::string& suffix) {
   last = program_.values.size();
 }
 
+/// The name of a tensor of the layer: "forward_kernel" in the part "/forward".
+std::string Graph::name_in_part(std::string_view name) const {
+  return part_.empty() ? std::string(name) : fmt::format("{}_{}", part_.substr(1), name);
+}
+
+/// The suffix of a value without what append() puts in front of those of a part.
+std::string Graph::suffix_in_part(GraphValue value) const {
+  const std::string& suffix = program_.values[value.index].suffix;
+  return suffix.starts_with(part_) ? suffix.substr(part_.size()) : suffix;
+}
+
 /// Throws InvalidArgument unless `name` can begin the names of state and stand in those of tensors.
 void Graph::require_tensor_name(std::string_view name) const {
   if (!name.empty() && name.find('/') == std::string_view::npos) return;
@@ -114,7 +125,7 @@ void Graph::require_tensor_name(std::string_view name) const {
 
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
   step.result = program_.values.size();
-  const std::string name = time_ + std::string(suffix);
+  const std::string name = part_ + time_ + std::string(suffix);
   number_earlier(name);
   program_.values.push_back({named_, name, shape});
   program_.steps.push_back(std::move(step));
@@ -176,7 +187,7 @@ GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<Laye
   Step step = step_of_example(x);
   step.kind = Step::Kind::linear;
   step.weights = std::move(weights);
-  step.weights_name = name;
+  step.weights_name = name_in_part(name);
   const LayerWeights now = step.weights();
   step.code = operator_of(now);
   try {
@@ -194,7 +205,7 @@ GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
   Step step = step_of({});
   step.kind = Step::Kind::parameter;
   step.parameter = tensor;
-  step.weights_name = name;
+  step.weights_name = name_in_part(name);
   const GraphValue value = append(std::move(step), tensor.shape(), fmt::format("/{}", name));
   program_.values[value.index].is_parameter = true;
   return value;
@@ -224,7 +235,8 @@ GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
   return append(std::move(step), result, "");
 }
 
-GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors) {
+GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors,
+                                std::string_view suffix) {
   Step step = step_of_example(x);
   step.code = OpCode::resize_nearest_neighbor;
   const Shape& image = shape(x);
@@ -233,7 +245,7 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
   step.attributes =
       detail::repeating_attributes({size[0], size[1]}, {step.numbers[0], step.numbers[1]});
   const Shape result = result_shape(step, {&image, 1});
-  return append(std::move(step), result, "");
+  return append(std::move(step), result, suffix);
 }
 
 GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix) {
@@ -318,7 +330,7 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   }
   // Scans and other parts of layers name what they give; the layer's result has its name.
   Program::Value& result = program_.values[results.front().index];
-  if (results.front().index >= first_ && result.layer == named_) result.suffix.clear();
+  if (results.front().index >= first_ && result.layer == named_) result.suffix = part_;
   first_ = outer_first;
   layer_ = outer;
   named_ = outer_named;
@@ -337,6 +349,18 @@ std::vector<GraphValue> Graph::emit_again(Layer& layer, std::span<const GraphVal
   std::vector<GraphValue> results = emit_as(layer, &layer, inputs);
   uses_again_ = false;
   return results;
+}
+
+GraphValue Graph::emit_part(Layer& layer, std::string_view part,
+                            std::span<const GraphValue> inputs) {
+  require_tensor_name(part);
+  const std::string outer =
+      std::exchange(part_, fmt::format("{}{}", part_.empty() ? "/" : part_ + "_", part));
+  uses_again_ = true;
+  const GraphValue result = emit_as(layer, running_ == nullptr ? nullptr : &layer, inputs).front();
+  uses_again_ = false;
+  part_ = outer;
+  return result;
 }
 
 std::vector<GraphValue> Graph::emit(const Layer& layer, std::span<const GraphValue> inputs) {

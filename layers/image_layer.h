@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/function_ref.h>
+#include <octet/core/ops/image_ops.h>
 #include <octet/layers/layer.h>
 
 #include <array>
@@ -36,5 +37,9 @@ void require_above_0(std::string_view type, std::string_view what,
 Shape as_shape(const std::array<Index, 2>& pair);
 /// Throws FormatError, naming the entry, for another number of numbers.
 std::array<Index, 2> pair_in(const Description& description, std::string_view key);
+
+/// Rows and columns at the four sides, as "top", "bottom", "left" and "right".
+void describe(const Padding2D& sides, Description& description);
+Padding2D padding_in(const Description& description);
 
 }  // namespace octet::detail

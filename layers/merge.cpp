@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/merge.h>
 
 #include <algorithm>
@@ -22,14 +23,8 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-Merge::Merge(std::string_view type, Activation activation, std::string name)
-    : Layer(std::move(name)), activation_(activation) {
-  if (quantizes_before(activation)) {
-    throw InvalidArgument(
-        fmt::format("{}: expected activation none, relu or relu6, found {}; add an activation "
-                    "layer after it",
-                    type, to_string(activation)));
-  }
+std::vector<GraphValue> Merge::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  return {graph.op(code_, {inputs.begin(), inputs.end()})};
 }
 
 Shape Merge::do_build_all(std::span<const Shape> input_shapes, const Random& /*random*/) {
@@ -46,18 +41,35 @@ Shape Merge::do_build_all(std::span<const Shape> input_shapes, const Random& /*r
                   type(), name(), found));
 }
 
-std::unique_ptr<Layer> Merge::with_activation(Activation activation) const {
+ActivatedMerge::ActivatedMerge(std::string_view type, OpCode code, Activation activation,
+                               std::string name)
+    : Merge(code, std::move(name)), activation_(activation) {
+  if (quantizes_before(activation)) {
+    throw InvalidArgument(
+        fmt::format("{}: expected activation none, relu or relu6, found {}; add an activation "
+                    "layer after it",
+                    type, to_string(activation)));
+  }
+}
+
+std::vector<GraphValue> ActivatedMerge::emit(Graph& graph,
+                                             std::span<const GraphValue> inputs) const {
+  return {graph.op(code(), {inputs.begin(), inputs.end()},
+                   BinaryAttributes{.activation = fused_activation(activation_)})};
+}
+
+std::unique_ptr<Layer> ActivatedMerge::with_activation(Activation activation) const {
   if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
   std::unique_ptr<Layer> changed = clone_of<Layer>(*this, name());
-  static_cast<Merge&>(*changed).activation_ = activation;
+  static_cast<ActivatedMerge&>(*changed).activation_ = activation;
   return changed;
 }
 
-void Merge::describe(Description& description) const {
+void ActivatedMerge::describe(Description& description) const {
   description.set("activation", to_string(activation_));
 }
 
-Activation merge_activation(const Description& description) {
+Activation ActivatedMerge::activation_in(const Description& description) {
   return parse_activation(description.text("activation"));
 }
 

@@ -22,6 +22,7 @@ Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions option
 Recurrent::Recurrent(const Recurrent& other)
     : Layer(other),
       units_(other.units_),
+      order_(other.order_),
       options_(other.options_),
       cell_(other.cell_),
       kernel_(clone_leaf(other.kernel_)),
@@ -62,10 +63,12 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
     const bool is_row = g.shape(inputs[i]).rank() == 2;
     first[i - 1] = is_row ? g.reshape(inputs[i], {units_}, "/first") : inputs[i];
   }
-  const auto states = g.scan(x, first, [&](auto x_t, auto before) { return step(g, x_t, before); });
+  const auto states = g.scan(
+      x, first, [&](auto x_t, auto before) { return step(g, x_t, before); }, order_);
   if (!options_.return_sequences) return {states.back()[0]};
   std::vector<GraphValue> results;
   for (const std::vector<GraphValue>& behind : states) results.push_back(behind[0]);
+  if (order_ == StepOrder::backward) std::ranges::reverse(results);
   return {g.stack(results)};
 }
 

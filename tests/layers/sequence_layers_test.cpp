@@ -108,6 +108,15 @@ std::vector<Vector> naive_states(const RecurrentCase& of, const Layer& layer,
   return all;
 }
 
+/// The steps [batch, 1, features] of sequences.
+std::vector<Tensor> split_steps(const Tensor& x) {
+  std::vector<Tensor> steps;
+  for (Index t = 0; t < x.dim(1); ++t) {
+    steps.push_back(slice(x, {{0, x.dim(0)}, {t, t + 1}, {0, x.dim(2)}}));
+  }
+  return steps;
+}
+
 /// Builds a layer, and draws its parameters, biases too.
 void draw(Layer& layer, const std::vector<Shape>& shapes) {
   layer.build_all(shapes, Random(3));
@@ -183,10 +192,10 @@ TEST_P(RecurrentLayers, StartAsKerasDoes) {
   }
 }
 
-TEST(SelfAttention, ComputesItsFormula) {
+TEST(MultiHeadAttention, ComputesItsFormula) {
   constexpr std::size_t kHeads = 2;
   constexpr std::size_t kDim = 3;
-  SelfAttention layer = drawn(SelfAttention(kHeads, kDim), {Shape{kSteps, kFeatures}});
+  MultiHeadAttention layer = drawn(MultiHeadAttention(kHeads, kDim), {Shape{kSteps, kFeatures}});
   const Tensor x = Tensor::normal({1, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
   const auto project = [&](const std::string& name, const std::vector<double>& from,
                            std::size_t columns) {
@@ -260,9 +269,130 @@ TEST_P(RecurrentLayers, HaveTheGradientsOfTheirFormula) {
   shapes.resize(1 + GetParam().states, Shape{2});
   expect_gradients(*GetParam().make(2, false), shapes);
 }
-TEST(SelfAttention, HasTheGradientsOfItsFormula) {
-  SelfAttention layer(2, 2);
+TEST(MultiHeadAttention, HasTheGradientsOfItsFormula) {
+  for (const std::vector<Shape>& shapes : {std::vector{Shape{3, 2}},
+                                           {Shape{3, 2}, Shape{2, 1}},
+                                           {Shape{2, 2}, Shape{3, 1}, Shape{3, 2}}}) {
+    MultiHeadAttention layer(2, 2);
+    expect_gradients(layer, shapes);
+    EXPECT_EQ(layer.output_shape(), shapes[0]);
+  }
+}
+
+TEST(MultiHeadAttention, OfOneValueIsThatOfThreeTimesTheValue) {
+  const Shape shape = {kSteps, kFeatures};
+  MultiHeadAttention one = drawn(MultiHeadAttention(2, 3), {shape});
+  const Tensor x = Tensor::normal(shape.with_batch(2), Random(5), 0.0F, 1.0F);
+  const Tensor expected = one.forward(x, {});
+  for (const std::size_t inputs : {2U, 3U}) {
+    MultiHeadAttention several = drawn(MultiHeadAttention(2, 3), std::vector(inputs, shape));
+    const Tensor found = several.forward_all(std::vector(inputs, x), {});
+    EXPECT_TRUE(std::ranges::equal(found.span(), expected.span()));
+  }
+}
+
+TEST(PositionEmbedding, AddsItsVectors) {
+  PositionEmbedding layer = drawn(PositionEmbedding(), {Shape{3, 2}});
+  const Tensor x = Tensor::normal({2, 3, 2}, Random(5), 0.0F, 1.0F);
+  const Tensor y = layer.forward(x, {});
+  const Tensor embeddings = tensor_named(layer.parameters(), "embeddings");
+  for (std::size_t i = 0; i < y.span().size(); ++i) {
+    EXPECT_EQ(y.span()[i], x.span()[i] + embeddings.span()[i % 6]);
+  }
   expect_gradients(layer, {Shape{3, 2}});
+}
+
+/// `layer` applied to one row of features, by its formula in double.
+Vector naive_normalized(const Vector& row, double epsilon, bool centers) {
+  double mean = 0.0;
+  for (const double x : row) mean += centers ? x / static_cast<double>(row.size()) : 0.0;
+  double power = 0.0;
+  for (const double x : row) power += (x - mean) * (x - mean) / static_cast<double>(row.size());
+  Vector result;
+  for (const double x : row) result.push_back((x - mean) / std::sqrt(power + epsilon));
+  return result;
+}
+
+TEST(Normalizations, ComputeTheirFormulaAndItsGradients) {
+  constexpr float kEpsilon = 0.25F;
+  std::vector<std::unique_ptr<Layer>> layers;
+  for (const bool center : {true, false}) {
+    for (const bool scale : {true, false}) {
+      layers.push_back(std::make_unique<LayerNormalization>(
+          LayerNormalizationOptions{.epsilon = kEpsilon, .center = center, .scale = scale}));
+    }
+  }
+  layers.push_back(
+      std::make_unique<RMSNormalization>(RMSNormalizationOptions{.epsilon = kEpsilon}));
+  const Tensor x = Tensor::normal({2, 3, kFeatures}, Random(5), 0.5F, 1.0F);
+  for (const auto& layer : layers) {
+    draw(*layer, {Shape{3, kFeatures}});
+    const std::vector<NamedTensor> learned = layer->parameters();
+    const auto value_of = [&](std::string_view name, Index i, double absent) {
+      const auto found = std::ranges::find(learned, name, &NamedTensor::name);
+      return found == learned.end() ? absent : double{found->tensor.data()[i]};
+    };
+    const bool centers = layer->type() == LayerNormalization::kType;
+    const Tensor y = layer->forward(x, {});
+    for (Index row = 0; row < 6; ++row) {
+      const Vector expected = naive_normalized(
+          {x.data() + row * kFeatures, x.data() + (row + 1) * kFeatures}, kEpsilon, centers);
+      for (Index i = 0; i < kFeatures; ++i) {
+        EXPECT_NEAR(y.data()[row * kFeatures + i],
+                    value_of("gamma", i, 1.0) * expected[static_cast<std::size_t>(i)] +
+                        value_of("beta", i, 0.0),
+                    1e-5);
+      }
+    }
+    expect_gradients(*layer, {Shape{2, 3}});
+    expect_made_again(*layer);
+  }
+  EXPECT_THROW(LayerNormalization({.epsilon = 0.0F}), InvalidArgument);
+  EXPECT_THROW(RMSNormalization().build(Shape{}, Random()), InvalidArgument);
+}
+
+TEST(Bidirectional, MergesBothDirections) {
+  const Shape shape = {kSteps, kFeatures};
+  const Tensor x = Tensor::normal(shape.with_batch(2), Random(5), 0.0F, 1.0F);
+  const std::vector<Tensor> steps = split_steps(x);
+  const Tensor turned = concatenate({steps.rbegin(), steps.rend()}, 1);
+  for (const bool all : {true, false}) {
+    const GRUOptions options{.return_sequences = all};
+    for (const MergeMode mode :
+         {MergeMode::concat, MergeMode::sum, MergeMode::mul, MergeMode::ave}) {
+      Bidirectional both = drawn(Bidirectional(GRU(3, options), {.merge_mode = mode}), {shape});
+      const auto direction = [&](const std::string& name, const Tensor& from) {
+        GRU one = drawn(GRU(3, options), {shape});
+        for (auto& [own, tensor] : one.parameters()) {
+          const Tensor given = tensor_named(both.parameters(), name + "_" + own);
+          std::ranges::copy(given.span(), tensor.mutable_span().begin());
+        }
+        return one.forward(from, {});
+      };
+      const Tensor forward = direction("forward", x);
+      Tensor backward = direction("backward", turned);
+      if (all) {
+        const std::vector<Tensor> states = split_steps(backward);
+        backward = concatenate({states.rbegin(), states.rend()}, 1);
+      }
+      const Tensor expected = mode == MergeMode::concat ? concatenate({forward, backward}, -1)
+                              : mode == MergeMode::sum  ? forward + backward
+                              : mode == MergeMode::mul  ? forward * backward
+                                                        : (forward + backward) * 0.5F;
+      const Tensor found = both.forward(x, {});
+      EXPECT_EQ(found.shape(), expected.shape());
+      EXPECT_EQ(found.shape().without_batch(), both.output_shape());
+      EXPECT_TRUE(std::ranges::equal(found.span(), expected.span()));
+      expect_made_again(both);
+    }
+  }
+}
+
+TEST(Bidirectional, HasTheGradientsOfItsFormula) {
+  Bidirectional layer(LSTM(2, {.return_sequences = true}), {.merge_mode = MergeMode::ave});
+  expect_gradients(layer, {Shape{3, 2}});
+  EXPECT_THROW(Bidirectional(std::unique_ptr<Recurrent>()), InvalidArgument);
+  EXPECT_THROW(parse_merge_mode("max"), InvalidArgument);
 }
 
 TEST(GRU, JoinsTheStatesOfAsManySteps) {
@@ -293,11 +423,16 @@ TEST(SequenceLayers, RefuseShapesByName) {
   EXPECT_EQ(message(LSTM(3, {.name = "l"}), {Shape{4, 2}, Shape{3}}),
             "LSTM \"l\": expected sequences [steps, features], and behind them no other input or 2 "
             "first states, each [3] or [1, 3], found [4, 2], [3]");
-  EXPECT_EQ(message(SelfAttention(1, 3, {.name = "a"}), {Shape{4}}),
-            "SelfAttention \"a\": expected sequences [steps, features], found [4]");
+  EXPECT_EQ(message(MultiHeadAttention(1, 3, {.name = "a"}), {Shape{4}}),
+            "MultiHeadAttention \"a\": expected sequences [steps, features] as query, value and "
+            "key, the last two of as many steps of at least 1, found [4]");
+  EXPECT_EQ(
+      message(MultiHeadAttention(1, 3, {.name = "a"}), {Shape{4, 2}, Shape{3, 2}, Shape{2, 2}}),
+      "MultiHeadAttention \"a\": expected sequences [steps, features] as query, value and "
+      "key, the last two of as many steps of at least 1, found [4, 2], [3, 2], [2, 2]");
   EXPECT_THROW(GRU(0), InvalidArgument);
   EXPECT_THROW(LSTM(-1), InvalidArgument);
-  EXPECT_THROW(SelfAttention(0, 2), InvalidArgument);
+  EXPECT_THROW(MultiHeadAttention(0, 2), InvalidArgument);
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+#include <octet/layers/average.h>
+#include <octet/layers/graph.h>
+
+namespace octet {
+
+std::vector<GraphValue> Average::emit(Graph& g, std::span<const GraphValue> inputs) const {
+  const GraphValue sum = g.op(OpCode::add, {inputs.begin(), inputs.end()}, std::nullopt, "/sum");
+  const GraphValue half = g.parameter("half", Tensor::full({1}, 0.5F));
+  return ActivatedMerge::emit(g, std::vector{sum, half});
+}
+
+}  // namespace octet
