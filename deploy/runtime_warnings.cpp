@@ -116,6 +116,17 @@ bool is_dense_of_int16(const Operands& of) {
   return of.op.code == OpCode::fully_connected && of.input().dtype == DType::int16;
 }
 
+bool is_gelu_of_codes(const Operands& of) {
+  return of.op.code == OpCode::gelu && of.input().dtype == DType::int8;
+}
+
+/// CMSIS-NN repeats an operand of one channel wrongly, as [5, 1, 1] beside [5, 6, 4].
+bool is_extreme_of_one_channel(const Operands& of) {
+  if (of.op.code != OpCode::maximum && of.op.code != OpCode::minimum) return false;
+  const auto channels = [](const ModelTensor& x) { return x.shape.empty() ? 1 : x.shape.back(); };
+  return channels(of.input(0)) != channels(of.input(1));
+}
+
 /// TFLite Micro and CMSIS-NN leave out a fused activation of a TRANSPOSE_CONV.
 bool loses_activation(const Operator& op) {
   return op.code == OpCode::transpose_conv && op.activation() != FusedActivation::none;
@@ -195,6 +206,16 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
           "{}: operand '{}' is the same for every sample, which other runtimes put together with a "
           "batch of 1 alone",
           name, of.tensor(*once).name));
+    } else if (for_tflite_micro && is_gelu_of_codes(of)) {
+      warnings.push_back(fmt::format(
+          "{}: TFLite Micro has no GELU and refuses the file; a SiLU layer is near it, and the C "
+          "source has both",
+          name));
+    } else if (for_tflite_micro && is_extreme_of_one_channel(of)) {
+      warnings.push_back(fmt::format(
+          "{}: CMSIS-NN computes wrong values where an operand of one channel is repeated; TFLite "
+          "Micro's reference kernels and the C source compute right ones",
+          name));
     } else if (for_tflite_micro && is_rescaling_relu6(of)) {
       warnings.push_back(fmt::format(
           "{}: input and output differ in scale or zero point; TFLite Micro's RELU6 clamps "

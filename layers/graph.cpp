@@ -225,14 +225,14 @@ GraphValue Graph::reshape(GraphValue x, const Shape& shape, std::string_view suf
   return append(step_of_example(x), shape, suffix);
 }
 
-GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
+GraphValue Graph::pad(GraphValue x, const Padding2D& padding, std::string_view suffix) {
   Step step = step_of_example(x);
   step.code = OpCode::pad;
   step.attributes = NoAttributes{};
   // In front of and behind the batch, the rows, the columns and the channels.
   step.numbers = as_int32({0, 0, padding.top, padding.bottom, padding.left, padding.right, 0, 0});
   const Shape result = result_shape(step, {&shape(x), 1});
-  return append(std::move(step), result, "");
+  return append(std::move(step), result, suffix);
 }
 
 GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors,

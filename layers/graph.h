@@ -80,7 +80,7 @@ class Graph {
   /// Examples of another shape with as many values.
   GraphValue reshape(GraphValue x, const Shape& shape, std::string_view suffix = "");
   /// Images with rows and columns of zeros around them.
-  GraphValue pad(GraphValue x, const Padding2D& padding);
+  GraphValue pad(GraphValue x, const Padding2D& padding, std::string_view suffix = "");
   /// Images with each pixel repeated in rows and columns.
   GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors,
                            std::string_view suffix = "");

@@ -14,6 +14,7 @@
 #include <octet/layers/cropping.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/depthwise_conv2d.h>
+#include <octet/layers/dot.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/global_pool2d.h>
@@ -33,10 +34,10 @@
 #include <octet/layers/prelu.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/repeat_vector.h>
 #include <octet/layers/reshape.h>
 #include <octet/layers/reused_layer.h>
 #include <octet/layers/separable_conv2d.h>
+#include <octet/layers/sequence_shapes.h>
 #include <octet/layers/simple_rnn.h>
 #include <octet/layers/slice.h>
 #include <octet/layers/smooth_activations.h>
@@ -55,12 +56,13 @@ struct LayerTypes {};
 using OwnLayers =
     LayerTypes<ActivationLayer, Add, Average, AveragePool1D, AveragePool2D, BatchNorm,
                Bidirectional, ChannelIdentity, Concatenate, Conv1D, Conv2D, Cropping1D, Cropping2D,
-               Dense, DepthwiseConv2D, Dropout, ELU, Flatten, FoldedBatchNorm, GELU,
+               Dense, DepthwiseConv2D, Dot, Dropout, ELU, Flatten, FoldedBatchNorm, GELU,
                GlobalAveragePool1D, GlobalAveragePool2D, GlobalMaxPool1D, GlobalMaxPool2D, GRU,
                HardSwish, InputLayer, LayerNormalization, LeakyReLU, LSTM, Maximum, MaxPool1D,
                MaxPool2D, Minimum, MultiHeadAttention, Multiply, Permute, PositionEmbedding, PReLU,
                QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, RepeatVector, Reshape, ReusedLayer,
-               RMSNormalization, SiLU, SimpleRNN, Slice, Softmax, SplitPart, Subtract,
-               TransposedConv2D, UpSampling2D, ZeroPadding2D>;
+               RMSNormalization, SiLU, SimpleRNN, Slice, Softmax, SpatialDropout1D,
+               SpatialDropout2D, SplitPart, Subtract, TransposedConv2D, UpSampling1D, UpSampling2D,
+               ZeroPadding1D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -7,6 +7,7 @@
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/ops.h>
+#include <octet/core/quant/quant_params.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/program/float_operators.h>
 

@@ -3,6 +3,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/conv_models.h>
+#include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/models.h>
 
@@ -120,6 +121,22 @@ TEST(RuntimeWarnings, OfARescalingRelu6UnderDoubleAlone) {
   expect_one(relu6(0.02F, -3, "double"), {"(RELU6) 'y'"});
   EXPECT_TRUE(runtime_warnings(relu6(0.1F, -3, "double")).empty());
   EXPECT_TRUE(runtime_warnings(relu6(0.02F, -128, "fp32")).empty());
+}
+
+TEST(RuntimeWarnings, OfWhatTfliteMicroLacksUnderDoubleAlone) {
+  const auto under = [](IntegerModel model, const std::string& contract) {
+    model.metadata["octet.rounding"] = contract;
+    return model;
+  };
+  const IntegerModel gelu =
+      function_model(OpCode::gelu, quant(0.1F, 0), quant(0.1F, -100), GeluAttributes{});
+  expect_one(under(gelu, "double"), {"(GELU) 'y'", "TFLite Micro has no GELU"});
+  EXPECT_TRUE(runtime_warnings(under(gelu, "fp32")).empty());
+  const IntegerModel most =
+      model_of(extreme_pair(OpCode::maximum, {.first = {1, 2, 3}, .second = {1, 2, 1}}));
+  expect_one(under(most, "double"), {"(MAXIMUM) 'y'", "CMSIS-NN computes wrong values"});
+  EXPECT_TRUE(runtime_warnings(under(most, "single")).empty());
+  EXPECT_TRUE(runtime_warnings(under(model_of(extreme_pair(OpCode::minimum)), "double")).empty());
 }
 
 TEST(RuntimeWarnings, OfASoftmaxOverOneClass) {

@@ -92,7 +92,7 @@ TEST(Sequences, AreTrainedShippedAndLoadedToTheLastBit) {
       // Learned scales cannot be shared, and may move the zero point of squares.
       const bool learns = options.weight_scales == Scales::lsq;
       if (learns && (network.name == "rnn_joined" || network.name == "merges" ||
-                     network.name == "transformer" || network.name == "bidirectional")) {
+                     network.name == "bidirectional")) {
         continue;
       }
       Model model = network.make();

@@ -43,7 +43,7 @@ class RandomSequence {
 
  private:
   Value step(const Value& x) {
-    switch (random_.integer(0, 10)) {
+    switch (random_.integer(0, 12)) {
       case 0:
         features_ = random_.integer(1, 9);
         return model_.add(Dense(features_, Activation::relu), x);
@@ -85,6 +85,17 @@ class RandomSequence {
         steps_ = random_.integer(1, 4);
         return model_.add(RepeatVector(steps_),
                           model_.add(Dense(features_), model_.add(Flatten(), x)));
+      }
+      case 10: {
+        const Index behind = random_.integer(0, 2);
+        steps_ += 1 + behind;
+        return model_.add(ZeroPadding1D(1, behind), x);
+      }
+      case 11: {
+        const Value rows = model_.add(UpSampling1D(random_.integer(1, 2)), x);
+        const Value products = model_.add(Dot({1, 1}), {rows, rows});
+        steps_ = features_;
+        return products;
       }
       default: {
         const Value once = model_.add(Dense(features_), x);
