@@ -3,6 +3,7 @@
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/runtime/kernel.h>
 #include <octet/runtime/operators/convolution_padding.h>
+#include <octet/runtime/operators/int16_functions.h>
 
 #include <algorithm>
 #include <cmath>
@@ -112,8 +113,37 @@ bool is_softmax_of_one_class(const Operands& of) {
   return of.op.code == OpCode::softmax && !shape.empty() && shape.back() == 1;
 }
 
-bool is_dense_of_int16(const Operands& of) {
-  return of.op.code == OpCode::fully_connected && of.input().dtype == DType::int16;
+/// Why LiteRT computes an int16 operator otherwise than rounding mode q15; nothing where it does
+/// not.
+std::optional<std::string_view> litert_int16_difference(const Operands& of) {
+  if (of.input().dtype != DType::int16) return std::nullopt;
+  const OpCode code = of.op.code;
+  if (code == OpCode::fully_connected) {
+    return "LiteRT (measured: LiteRT.js 2.5.3) rescales sums of int16 by a product in double, not "
+           "by rounding mode q15, so that some values differ by one; TensorFlow Lite (tfjs-tflite "
+           "0.0.1-alpha.10) and TFLite Micro keep to q15";
+  }
+  if (code == OpCode::logistic || code == OpCode::tanh) {
+    const auto form =
+        code == OpCode::tanh ? detail::SigmoidForm::tanh : detail::SigmoidForm::logistic;
+    if (!detail::is_fixed_point_in_litert(form, of.input().quantization.scale()))
+      return std::nullopt;
+    return "its input scale counts as 2^-12, or 2^-11, for which LiteRT and TensorFlow Lite "
+           "compute "
+           "in 16-bit fixed point, many values otherwise; TFLite Micro keeps to its table, as "
+           "Octet "
+           "does. Widen the range of its input by a tenth";
+  }
+  if (code != OpCode::add && code != OpCode::sub) return std::nullopt;
+  const auto is_power = [](const ModelTensor& tensor) {
+    int exponent = 0;
+    return std::frexp(tensor.quantization.scale(), &exponent) == 0.5F;
+  };
+  if (!is_power(of.input(0)) || !is_power(of.input(1)) || !is_power(of.output())) {
+    return std::nullopt;
+  }
+  return "all its scales are powers of two, for which LiteRT and TensorFlow Lite shift instead of "
+         "rescaling; TFLite Micro rescales, as Octet does";
 }
 
 bool is_gelu_of_codes(const Operands& of) {
@@ -170,13 +200,8 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
                       "optimisation all. End the network in a sigmoid",
                       name));
     }
-    if (is_dense_of_int16(of)) {
-      warnings.push_back(fmt::format(
-          "{}: LiteRT (measured: LiteRT.js 2.5.3) rescales sums of int16 by a product in double, "
-          "not by rounding mode q15, so that some values differ by one; TensorFlow Lite "
-          "(tfjs-tflite "
-          "0.0.1-alpha.10) and TFLite Micro keep to q15",
-          name));
+    if (const auto difference = litert_int16_difference(of)) {
+      warnings.push_back(fmt::format("{}: {}", name, *difference));
     }
     if (computes_sums_of_codes(of)) {
       if (const auto refusal = xnnpack_refusal(of)) {

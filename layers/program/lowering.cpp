@@ -161,8 +161,8 @@ bool Lowering::computes_on_integers(const Step& step, std::span<const std::int32
   const auto real = [&](std::int32_t input) { return is_real(input); };
   if (std::ranges::any_of(inputs, real)) return false;
   if (scheme->result != nullptr) return rule == ResultRule::measured;
-  // A function that has a scale of its own for int8 has none for int16.
-  return passes_on(step) || (rule == ResultRule::fixed && !is_wide(inputs[0]));
+  const bool takes = !is_wide(inputs[0]) || definition(step.code).takes_int16;
+  return passes_on(step) || (rule == ResultRule::fixed && takes);
 }
 
 /// Quantizes the result of a step that computes in floats and has a quantizer for it.

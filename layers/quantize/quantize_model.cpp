@@ -108,18 +108,17 @@ Plan plan_of_feeder(const Model& model, std::size_t i, const std::vector<Plan>& 
 }
 
 /// Throws InvalidArgument that names the layer where it becomes an operator that does not compute
-/// on int16 codes. Softmax, sigmoid and tanh compute in float.
+/// on int16. A softmax computes in float.
 void require_int16_operators(const Layer& layer) {
   for (const Step& step : program_of(layer).steps) {
     if (step.kind == Step::Kind::function) continue;
     const OperatorDefinition& about = definition(step.code);
     if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
     throw InvalidArgument(fmt::format(
-        "quantize_model: layer \"{}\" of type {}: expected layers that become BATCH_MATMUL, "
-        "FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, RESHAPE, STRIDED_SLICE or TRANSPOSE with "
-        "activations of 16 bits, found {}; leave it in_float(), let the strides of a convolution "
-        "do "
-        "its work, or use 8 bits",
+        "quantize_model: layer \"{}\" of type {}: expected layers that become ADD, BATCH_MATMUL, "
+        "CONCATENATION, CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, LOGISTIC, MUL, RESHAPE, "
+        "STRIDED_SLICE, SUB, TANH or TRANSPOSE with activations of 16 bits, found {}; leave it "
+        "in_float(), let the strides of a convolution do its work, or use 8 bits",
         layer.name(), layer.type(), about.name));
   }
 }
@@ -243,7 +242,8 @@ class Quantization {
   /// Whether the result of a wrapper that reads codes lies on a grid.
   bool gives_codes(const QuantizeWrapper& wrapper) const {
     const bool in_int16 = wrapper.config().options().rounding == Rounding::q15;
-    if (in_int16 && quantizes_before(wrapper.activation())) return false;
+    const Activation f = wrapper.activation();
+    if (in_int16 && quantizes_before(f) && !definition(operator_of(f)).takes_int16) return false;
     if (wrapper.activation_quantizer() != nullptr) return true;
     const ResultRule rule = result_rule(wrapper.wrapped(), wrapper.config().options().rounding);
     return !wrapper.weights() && rule != ResultRule::measured && rule != ResultRule::unknown;

@@ -15,6 +15,7 @@
 #include <octet/layers/quantize/shared_range.h>
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/quantize/weight_codes.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <memory>
@@ -221,13 +222,14 @@ Tensor joined(const Step& step, const StepInputs& in) {
   return integer_operator(step, of_aligned, real, /*clips=*/false, {});
 }
 
-/// A function whose result has a scale of its own, as softmax: by its operator for int8, else in
-/// float.
+/// A function whose result has a scale of its own, as softmax: by its operator for int8 and, where
+/// that takes it, for int16, else in float.
 Tensor fixed(const Step& step, const StepInputs& in) {
   const Tensor& x = in.x[0];
   if (in.context.logits && step.code == OpCode::softmax) return x;
-  const bool on_int8 = in_integers(*step.scheme) && x.quantization() != nullptr && !is_int16(x);
-  if (!on_int8) return in_floats(step, in);
+  const bool on_integers = in_integers(*step.scheme) && x.quantization() != nullptr &&
+                           (!is_int16(x) || definition(step.code).takes_int16);
+  if (!on_integers) return in_floats(step, in);
   const Tensor real = wants_gradient(step, in.x) ? in_floats(step, in) : Tensor();
   return integer_operator(step, in, real, /*clips=*/false, {});
 }

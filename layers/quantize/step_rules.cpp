@@ -80,7 +80,7 @@ QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
   const OperatorDefinition& about = definition(code);
   switch (about.output_grid) {
     case OutputGrid::fixed:
-      return about.fixed_grid();
+      return about.fixed_grid_of(integer_type_of(inputs[0]));
     case OutputGrid::same_as_input:
     case OutputGrid::same_as_inputs:
       return inputs[0];

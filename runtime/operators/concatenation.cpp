@@ -145,6 +145,7 @@ OperatorDefinition definitions::concatenation() {
                   .least_inputs = 1,
                   .most_inputs = kMostInputs,
                   .output_grid = OutputGrid::same_as_inputs,
+                  .takes_int16 = true,
                   .check = check_concatenation,
                   .make_kernel = make_concatenation});
 }

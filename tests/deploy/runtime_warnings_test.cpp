@@ -148,6 +148,28 @@ TEST(RuntimeWarnings, OfASoftmaxOverOneClass) {
   EXPECT_TRUE(runtime_warnings(softmax(2)).empty());
 }
 
+TEST(RuntimeWarnings, OfScalesOfInt16ThatAreNearPowersOfTwo) {
+  const auto warned = [](OpCode code, float scale) {
+    const QuantParams out = definition(code).fixed_int16_grid();
+    return make_unary(code, {"x", DType::int16, {1, 4}, {}, quant(scale, 0, DType::int16), {}},
+                      {"y", DType::int16, {1, 4}, {}, out, {}});
+  };
+  expect_one(warned(OpCode::logistic, 8.0F / 32767), {"(LOGISTIC) 'y'", "counts as 2^-12"});
+  expect_one(warned(OpCode::tanh, 1.0F / 2048), {"(TANH) 'y'", "TFLite Micro keeps to its table"});
+  EXPECT_TRUE(runtime_warnings(warned(OpCode::logistic, 1.0F / 2048)).empty());
+  EXPECT_TRUE(runtime_warnings(warned(OpCode::tanh, 10.0F / 32767)).empty());
+  const auto sum = [](float scale) {
+    const QuantParams grid = quant(scale, 0, DType::int16);
+    RawModelBuilder b;
+    b.model.inputs = {b.activation("x", {1, 4}, DType::int16, grid)};
+    b.model.outputs = {b.activation("y", {1, 4}, DType::int16, grid)};
+    b.op(OpCode::add, {0, 0}, 1);
+    return b.model;
+  };
+  expect_one(sum(0.25F), {"(ADD) 'y'", "powers of two"});
+  EXPECT_TRUE(runtime_warnings(sum(0.3F)).empty());
+}
+
 TEST(RuntimeWarnings, OfDenseLayersOnInt16) {
   expect_one(int16_inner(int16_mlp(make_mlp(1, {9, 5}, false, true))),
              {"(FULLY_CONNECTED)", "LiteRT.js 2.5.3", "q15"});

@@ -109,6 +109,35 @@ TEST(Sequences, AreTrainedShippedAndLoadedToTheLastBit) {
   }
 }
 
+TEST(Sequences, OfSixteenBitsAreTrainedShippedAndLoadedToTheLastBit) {
+  const Dataset train = clouds(200, 1, kSteps * kFeatures, 3, 0.2F);
+  const Dataset test = clouds(200, 2, kSteps * kFeatures, 3, 0.2F);
+  for (const Network& network : networks()) {
+    // MAXIMUM, ELU, RSQRT and others take int8 alone.
+    if (network.name == "transformer" || network.name == "merges") continue;
+    SCOPED_TRACE(network.name);
+    Model model = network.make();
+    Trainer(model, Adam(0.01F)).fit(train, 12);
+    Model quantized = quantize_model(model, {.rounding = Rounding::q15, .activation_bits = 16});
+    Trainer trainer(quantized, Adam(0.005F));
+    trainer.fit(train, test, 3);
+    EXPECT_GT(*trainer.history().back().test_accuracy, 0.85);
+    const ScratchDirectory scratch;
+    trainer.save_checkpoint(scratch.path() / "c");
+    const Bytes shipped = exported_bytes(trainer);
+    EXPECT_EQ(to_tflite(lower(load_model(scratch.path() / "c"))), shipped);
+    const IntegerModel read = from_tflite(shipped);
+    EXPECT_EQ(compare_networks(quantized, read, test).total().differing, 0U);
+    // What a softmax of attention gives is float.
+    if (network.name == "attention") continue;
+    for (const Operator& op : read.operators) {
+      const DType found = read.tensors[static_cast<std::size_t>(op.outputs[0])].dtype;
+      const bool is_end = op.code == OpCode::softmax || op.code == OpCode::dequantize;
+      EXPECT_EQ(found, is_end ? DType::float32 : DType::int16) << to_string(op.code);
+    }
+  }
+}
+
 TEST(GRU, HasOneScaleForAValueAtAllStepsAndOneTensorForAKernel) {
   Model quantized = quantize_model(networks()[0].make());
   calibrate(quantized, clouds(60, 1, kSteps * kFeatures).features(0, 60));

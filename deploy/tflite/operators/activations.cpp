@@ -16,6 +16,12 @@ int gelu_release(int /*version*/) { return 20900; }
 
 int rsqrt_release(int version) { return version >= 2 ? 20500 : 11000; }
 
+int sigmoid_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 3 : version_of_types(o);
+}
+
+int sigmoid_release(int version) { return version >= 3 ? 20300 : release_of_tables(version); }
+
 int hard_swish_release(int /*version*/) { return 11500; }
 
 }  // namespace
@@ -85,15 +91,15 @@ TfliteOperator tflite_forms::hard_swish() {
 
 TfliteOperator tflite_forms::logistic() {
   return {.highest_version = 3,
-          .required_version = version_of_types,
-          .first_release = release_of_tables,
+          .required_version = sigmoid_version,
+          .first_release = sigmoid_release,
           .options = kNoOptions};
 }
 
 TfliteOperator tflite_forms::tanh() {
   return {.highest_version = 3,
-          .required_version = version_of_types,
-          .first_release = release_of_tables,
+          .required_version = sigmoid_version,
+          .first_release = sigmoid_release,
           .options = kNoOptions};
 }
 
