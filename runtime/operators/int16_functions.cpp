@@ -40,8 +40,8 @@ std::optional<int> power_of_two(float scale) {
   return static_cast<int>(whole);
 }
 
-/// `bits` of v are its place between two points: their line in units of 2^-(16 + bits), and
-/// `most`, in units of 2^-16, behind the last.
+/// The line between the points beside `magnitude`, which lie 2^bits apart, in units of
+/// 2^-(16 + bits); behind the last point `most`, in units of 2^-16.
 std::int32_t on_line(std::int32_t magnitude, int bits, std::int32_t most) {
   const std::int32_t point = magnitude >> bits;
   if (point >= 255) return most << bits;

@@ -13,8 +13,9 @@ namespace octet::detail {
 
 enum class SigmoidForm { logistic, tanh };
 
-/// The function of an int16 input: x = scale q as v = round(3 scale 4096 q), or that of tanh, and
-/// the line of v's place between two points.
+/// Computes LOGISTIC or TANH of one int16 value q: v = round(3 4096 scale q) is a place on the
+/// curve, whose points lie 512 apart, those of TANH 256, and the result lies on the line between
+/// the two beside it.
 class Int16Sigmoid {
  public:
   /// The largest input scale: the factor of a larger one does not fit the 32 bits of runtimes.
