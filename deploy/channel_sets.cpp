@@ -51,6 +51,8 @@ class ChannelFinder {
       case OpCode::depthwise_conv_2d:
         return tie_sums(op);
       case OpCode::add:
+      case OpCode::maximum:
+      case OpCode::minimum:
       case OpCode::mul:
       case OpCode::prelu:
       case OpCode::sub:
@@ -67,6 +69,8 @@ class ChannelFinder {
       case OpCode::pad:
         return sets_.channels(x) == sets_.channels(y) ? tie_each(x, y) : keep_all(op);
       case OpCode::average_pool_2d:
+      case OpCode::elu:
+      case OpCode::gelu:
       case OpCode::hard_swish:
       case OpCode::leaky_relu:
       case OpCode::logistic:
@@ -77,6 +81,7 @@ class ChannelFinder {
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
       case OpCode::resize_nearest_neighbor:
+      case OpCode::rsqrt:
       case OpCode::tanh:
         return tie_each(x, y);
       case OpCode::batch_matmul:

@@ -3,6 +3,7 @@
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/runtime/kernel.h>
 #include <octet/runtime/operators/convolution_padding.h>
+#include <octet/runtime/operators/int16_functions.h>
 
 #include <algorithm>
 #include <cmath>
@@ -112,8 +113,48 @@ bool is_softmax_of_one_class(const Operands& of) {
   return of.op.code == OpCode::softmax && !shape.empty() && shape.back() == 1;
 }
 
-bool is_dense_of_int16(const Operands& of) {
-  return of.op.code == OpCode::fully_connected && of.input().dtype == DType::int16;
+/// Why LiteRT computes an int16 operator otherwise than rounding mode q15; nothing where it does
+/// not.
+std::optional<std::string_view> litert_int16_difference(const Operands& of) {
+  if (of.input().dtype != DType::int16) return std::nullopt;
+  const OpCode code = of.op.code;
+  if (code == OpCode::fully_connected) {
+    return "LiteRT (measured: LiteRT.js 2.5.3) rescales sums of int16 by a product in double, not "
+           "by rounding mode q15, so that some values differ by one; TensorFlow Lite (tfjs-tflite "
+           "0.0.1-alpha.10) and TFLite Micro keep to q15";
+  }
+  if (code == OpCode::logistic || code == OpCode::tanh) {
+    const auto form =
+        code == OpCode::tanh ? detail::SigmoidForm::tanh : detail::SigmoidForm::logistic;
+    if (!detail::is_fixed_point_in_litert(form, of.input().quantization.scale()))
+      return std::nullopt;
+    return "its input scale counts as 2^-12, or 2^-11, for which LiteRT and TensorFlow Lite "
+           "compute "
+           "in 16-bit fixed point, many values otherwise; TFLite Micro keeps to its table, as "
+           "Octet "
+           "does. Widen the range of its input by a tenth";
+  }
+  if (code != OpCode::add && code != OpCode::sub) return std::nullopt;
+  const auto is_power = [](const ModelTensor& tensor) {
+    int exponent = 0;
+    return std::frexp(tensor.quantization.scale(), &exponent) == 0.5F;
+  };
+  if (!is_power(of.input(0)) || !is_power(of.input(1)) || !is_power(of.output())) {
+    return std::nullopt;
+  }
+  return "all its scales are powers of two, for which LiteRT and TensorFlow Lite shift instead of "
+         "rescaling; TFLite Micro rescales, as Octet does";
+}
+
+bool is_gelu_of_codes(const Operands& of) {
+  return of.op.code == OpCode::gelu && of.input().dtype == DType::int8;
+}
+
+/// CMSIS-NN repeats an operand of one channel wrongly, as [5, 1, 1] beside [5, 6, 4].
+bool is_extreme_of_one_channel(const Operands& of) {
+  if (of.op.code != OpCode::maximum && of.op.code != OpCode::minimum) return false;
+  const auto channels = [](const ModelTensor& x) { return x.shape.empty() ? 1 : x.shape.back(); };
+  return channels(of.input(0)) != channels(of.input(1));
 }
 
 /// TFLite Micro and CMSIS-NN leave out a fused activation of a TRANSPOSE_CONV.
@@ -159,13 +200,8 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
                       "optimisation all. End the network in a sigmoid",
                       name));
     }
-    if (is_dense_of_int16(of)) {
-      warnings.push_back(fmt::format(
-          "{}: LiteRT (measured: LiteRT.js 2.5.3) rescales sums of int16 by a product in double, "
-          "not by rounding mode q15, so that some values differ by one; TensorFlow Lite "
-          "(tfjs-tflite "
-          "0.0.1-alpha.10) and TFLite Micro keep to q15",
-          name));
+    if (const auto difference = litert_int16_difference(of)) {
+      warnings.push_back(fmt::format("{}: {}", name, *difference));
     }
     if (computes_sums_of_codes(of)) {
       if (const auto refusal = xnnpack_refusal(of)) {
@@ -195,6 +231,16 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
           "{}: operand '{}' is the same for every sample, which other runtimes put together with a "
           "batch of 1 alone",
           name, of.tensor(*once).name));
+    } else if (for_tflite_micro && is_gelu_of_codes(of)) {
+      warnings.push_back(fmt::format(
+          "{}: TFLite Micro has no GELU and refuses the file; a SiLU layer is near it, and the C "
+          "source has both",
+          name));
+    } else if (for_tflite_micro && is_extreme_of_one_channel(of)) {
+      warnings.push_back(fmt::format(
+          "{}: CMSIS-NN computes wrong values where an operand of one channel is repeated; TFLite "
+          "Micro's reference kernels and the C source compute right ones",
+          name));
     } else if (for_tflite_micro && is_rescaling_relu6(of)) {
       warnings.push_back(fmt::format(
           "{}: input and output differ in scale or zero point; TFLite Micro's RELU6 clamps "

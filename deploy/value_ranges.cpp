@@ -249,6 +249,7 @@ class RangeAnalysis {
   Ranges ranges_of(const KernelSource& source, const Ranges& x, const Ranges& whole) const {
     const auto& in = source.op.inputs;
     const std::int32_t zero_point = source.input().quantization.zero_point();
+    const bool wide = source.input().dtype == DType::int16;
     switch (source.op.code) {
       case OpCode::fully_connected:
       case OpCode::conv_2d:
@@ -261,11 +262,18 @@ class RangeAnalysis {
         return ranges_of_mean(source, x);
       case OpCode::add:
       case OpCode::sub:
+        if (wide) return whole;
         return ranges_of_pairs(quantized_add(source), zero_point, x, of(in[1]), whole.size());
       case OpCode::mul:
+        if (wide) return whole;
         return ranges_of_pairs(quantized_mul(source), zero_point, x, of(in[1]), whole.size());
       case OpCode::prelu:
         return ranges_of_pairs(quantized_prelu(source), zero_point, x, of(in[1]), whole.size());
+      case OpCode::maximum:
+      case OpCode::minimum:
+        return ranges_of_pairs(quantized_extreme(source), zero_point, x, of(in[1]), whole.size());
+      case OpCode::elu:
+      case OpCode::gelu:
       case OpCode::hard_swish:
       case OpCode::leaky_relu:
       case OpCode::logistic:
@@ -273,8 +281,9 @@ class RangeAnalysis {
       case OpCode::relu:
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
+      case OpCode::rsqrt:
       case OpCode::tanh:
-        return ranges_of_bytes(source, x);
+        return wide ? whole : ranges_of_bytes(source, x);
       case OpCode::reshape:
       case OpCode::squeeze:
         return ranges_of_reshape(x, whole.size());

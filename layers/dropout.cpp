@@ -7,6 +7,7 @@
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/graph.h>
+#include <octet/layers/image_layer.h>
 
 namespace octet {
 
@@ -14,13 +15,15 @@ namespace {
 
 float scale_of_kept(float rate) { return 1.0F / (1.0F - rate); }
 
-Tensor dropped(const Tensor& x, float rate, const Random& random) {
+/// With draw number draw_of(i) for value i.
+template <class DrawOf>
+Tensor dropped(const Tensor& x, float rate, const Random& random, DrawOf draw_of) {
   Tensor mask(x.shape());
   const float kept = scale_of_kept(rate);
   parallel_for(static_cast<std::size_t>(x.size()), parallel_grain(Work::draw_uniforms),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) {
-                   mask.mutable_data()[i] = random.uniform(i) < rate ? 0.0F : kept;
+                   mask.mutable_data()[i] = random.uniform(draw_of(i)) < rate ? 0.0F : kept;
                  }
                });
   Tensor y = x * mask;
@@ -36,16 +39,28 @@ Tensor dropped(const Tensor& x, float rate, const Random& random) {
 
 }  // namespace
 
-Dropout::Dropout(float rate, std::string name) : Layer(std::move(name)), rate_(rate) {
+Dropout::Dropout(float rate, std::string name) : Dropout(rate, Unit::value, std::move(name)) {}
+
+Dropout::Dropout(float rate, Unit unit, std::string name)
+    : Layer(std::move(name)), rate_(rate), unit_(unit) {
   if (!(rate >= 0.0F && rate < 1.0F)) {
     throw InvalidArgument(fmt::format("Dropout: expected a rate in [0, 1), found {}", rate));
   }
 }
 
 std::vector<GraphValue> Dropout::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  const auto drops = [rate = rate_](std::span<const Tensor> x, const ForwardContext& context,
-                                    FusedActivation /*clamp*/) {
-    return context.training() && rate > 0.0F ? dropped(x[0], rate, context.random) : x[0];
+  const auto drops = [rate = rate_, unit = unit_](std::span<const Tensor> x,
+                                                  const ForwardContext& context,
+                                                  FusedActivation /*clamp*/) {
+    if (!context.training() || rate == 0.0F) return x[0];
+    if (unit == Unit::value) {
+      return dropped(x[0], rate, context.random, [](std::size_t i) { return i; });
+    }
+    const auto channels = static_cast<std::size_t>(x[0].dim(-1));
+    const auto example = static_cast<std::size_t>(x[0].shape().without_batch().size());
+    return dropped(x[0], rate, context.random, [channels, example](std::size_t i) {
+      return i / example * channels + i % channels;
+    });
   };
   return {
       graph.function(inputs, graph.shape(inputs[0]),
@@ -58,6 +73,22 @@ std::unique_ptr<Layer> Dropout::clone() const { return std::make_unique<Dropout>
 
 std::unique_ptr<Layer> Dropout::make(const Description& d) {
   return std::make_unique<Dropout>(d.float_number("rate"));
+}
+
+std::unique_ptr<Layer> SpatialDropout1D::make(const Description& d) {
+  return std::make_unique<SpatialDropout1D>(d.float_number("rate"));
+}
+
+void SpatialDropout1D::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
+  detail::require_sequences(*this, input_shapes[0]);
+}
+
+std::unique_ptr<Layer> SpatialDropout2D::make(const Description& d) {
+  return std::make_unique<SpatialDropout2D>(d.float_number("rate"));
+}
+
+void SpatialDropout2D::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
+  detail::require_images(*this, input_shapes[0]);
 }
 
 }  // namespace octet

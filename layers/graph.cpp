@@ -153,6 +153,17 @@ void Graph::number_earlier(const std::string& suffix) {
   last = program_.values.size();
 }
 
+/// The name of a tensor of the layer: "forward_kernel" in the part "/forward".
+std::string Graph::name_in_part(std::string_view name) const {
+  return part_.empty() ? std::string(name) : fmt::format("{}_{}", part_.substr(1), name);
+}
+
+/// The suffix of a value without what append() puts in front of those of a part.
+std::string Graph::suffix_in_part(GraphValue value) const {
+  const std::string& suffix = program_.values[value.index].suffix;
+  return suffix.starts_with(part_) ? suffix.substr(part_.size()) : suffix;
+}
+
 /// Throws InvalidArgument unless `name` can begin the names of state and stand in those of tensors.
 void Graph::require_tensor_name(std::string_view name) const {
   if (!name.empty() && name.find('/') == std::string_view::npos) return;
@@ -164,7 +175,7 @@ void Graph::require_tensor_name(std::string_view name) const {
 
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
   step.result = program_.values.size();
-  const std::string name = time_ + std::string(suffix);
+  const std::string name = part_ + time_ + std::string(suffix);
   number_earlier(name);
   program_.values.push_back({named_, name, shape});
   program_.steps.push_back(std::move(step));
@@ -226,7 +237,7 @@ GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<Laye
   Step step = step_of_example(x);
   step.kind = Step::Kind::linear;
   step.weights = std::move(weights);
-  step.weights_name = name;
+  step.weights_name = name_in_part(name);
   const LayerWeights now = step.weights();
   step.code = operator_of(now);
   const Shape result = shape_given(*layer_, fmt::format("{}: ", name), [&] {
@@ -240,7 +251,7 @@ GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
   Step step = step_of({});
   step.kind = Step::Kind::parameter;
   step.parameter = tensor;
-  step.weights_name = name;
+  step.weights_name = name_in_part(name);
   const GraphValue value = append(std::move(step), tensor.shape(), fmt::format("/{}", name));
   program_.values[value.index].is_parameter = true;
   return value;
@@ -260,7 +271,7 @@ GraphValue Graph::reshape(GraphValue x, const Shape& shape, std::string_view suf
   return append(step_of_example(x), shape, suffix);
 }
 
-GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
+GraphValue Graph::pad(GraphValue x, const Padding2D& padding, std::string_view suffix) {
   detail::require_images(*layer_, shape(x));
   Step step = step_of_example(x);
   step.code = OpCode::pad;
@@ -269,10 +280,11 @@ GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
   step.numbers =
       as_int32(*layer_, {0, 0, padding.top, padding.bottom, padding.left, padding.right, 0, 0});
   const Shape result = result_shape(step, {&shape(x), 1});
-  return append(std::move(step), result, "");
+  return append(std::move(step), result, suffix);
 }
 
-GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors) {
+GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors,
+                                std::string_view suffix) {
   detail::require_images(*layer_, shape(x));
   Step step = step_of_example(x);
   step.code = OpCode::resize_nearest_neighbor;
@@ -283,7 +295,7 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
   const std::vector<std::int32_t> size = as_int32(*layer_, {image[0], image[1]});
   step.attributes =
       detail::repeating_attributes({size[0], size[1]}, {step.numbers[0], step.numbers[1]});
-  return append(std::move(step), result, "");
+  return append(std::move(step), result, suffix);
 }
 
 GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix) {
@@ -370,7 +382,7 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   }
   // Scans and other parts of layers name what they give; the layer's result has its name.
   Program::Value& result = program_.values[results.front().index];
-  if (results.front().index >= first_ && result.layer == named_) result.suffix.clear();
+  if (results.front().index >= first_ && result.layer == named_) result.suffix = part_;
   if (results.size() > 1) result.beside.clear();
   for (const GraphValue value : std::span(results).subspan(1)) {
     static_cast<void>(shape(value));  // Throws for a value of another graph.
@@ -394,6 +406,18 @@ std::vector<GraphValue> Graph::emit_again(Layer& layer, std::span<const GraphVal
   std::vector<GraphValue> results = emit_as(layer, &layer, inputs);
   uses_again_ = false;
   return results;
+}
+
+GraphValue Graph::emit_part(Layer& layer, std::string_view part,
+                            std::span<const GraphValue> inputs) {
+  require_tensor_name(part);
+  const std::string outer =
+      std::exchange(part_, fmt::format("{}{}", part_.empty() ? "/" : part_ + "_", part));
+  uses_again_ = true;
+  const GraphValue result = emit_as(layer, running_ == nullptr ? nullptr : &layer, inputs).front();
+  uses_again_ = false;
+  part_ = outer;
+  return result;
 }
 
 std::vector<GraphValue> Graph::emit(const Layer& layer, std::span<const GraphValue> inputs) {

@@ -21,6 +21,8 @@ namespace octet {
 
 struct Program;
 struct Step;
+/// The order in which Graph::scan() goes through the steps of sequences.
+enum class StepOrder { forward, backward };
 
 /// A computation on tensors that has no operator in files, see Graph::function().
 struct TensorFunction {
@@ -80,9 +82,10 @@ class Graph {
   /// Examples of another shape with as many values.
   GraphValue reshape(GraphValue x, const Shape& shape, std::string_view suffix = "");
   /// Images with rows and columns of zeros around them.
-  GraphValue pad(GraphValue x, const Padding2D& padding);
+  GraphValue pad(GraphValue x, const Padding2D& padding, std::string_view suffix = "");
   /// Images with each pixel repeated in rows and columns.
-  GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors);
+  GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors,
+                           std::string_view suffix = "");
   /// The part of each example in the slices of its axes.
   GraphValue slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix = "");
   /// Examples whose axis i is axis axes[i] of those of x.
@@ -96,12 +99,13 @@ class Graph {
       std::span<const GraphValue> x, std::optional<GraphValue> first,
       FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body);
   /// Does so with several states: by step of time, those that `body` gives, as many as `first` has
-  /// entries.
+  /// entries. Backward, the first step that runs, and the first of the result, is the last of time.
   std::vector<std::vector<GraphValue>> scan(
       std::span<const GraphValue> x, const std::vector<std::optional<GraphValue>>& first,
       FunctionRef<std::vector<GraphValue>(std::span<const GraphValue> x_t,
                                           std::span<const GraphValue> states)>
-          body);
+          body,
+      StepOrder order = StepOrder::forward);
   /// Values of one shape, as the rows [values, shape...] of one.
   GraphValue stack(const std::vector<GraphValue>& values, std::string_view suffix = "");
   /// What `function` computes: examples of shape `result`. Files have no operator for it.
@@ -109,6 +113,11 @@ class Graph {
                       TensorFunction function);
   /// Layer::forward_all() of the layer, which overrides Layer::result_shape().
   GraphValue call(std::span<const GraphValue> inputs);
+
+  /// The result of a layer that the emitting layer holds as a part of its own: values are named
+  /// after the layer that holds it, with "/part" in front of their suffixes, and kernels and
+  /// parameters "part_name". Several parts have several names.
+  GraphValue emit_part(Layer& layer, std::string_view part, std::span<const GraphValue> inputs);
 
   // Used by layers that hold other layers, and by models.
 
@@ -138,6 +147,8 @@ class Graph {
   void require_tensor_name(std::string_view name) const;
   Index times_of(std::span<const GraphValue> x) const;
   GraphValue at_time(GraphValue x, Index t);
+  std::string name_in_part(std::string_view name) const;
+  std::string suffix_in_part(GraphValue value) const;
   void share_ranges(std::size_t first, std::size_t count, std::size_t other);
   void start_at_zero(std::size_t zeros, std::size_t state);
 
@@ -163,6 +174,8 @@ class Graph {
   std::size_t node_ = 0;
   /// The beginning of suffixes in the steps of a scan behind the first.
   std::string time_;
+  /// The beginning of suffixes in a part of the layer, and of the names of its tensors.
+  std::string part_;
 };
 
 }  // namespace octet

@@ -20,7 +20,7 @@ constexpr Index kMostTimes = 10000;
 GraphValue Graph::at_time(GraphValue x, Index t) {
   std::vector<AxisSlice> axes = {{t, t + 1}};
   for (Index axis = 1; axis < shape(x).rank(); ++axis) axes.push_back({0, shape(x)[axis]});
-  const std::string name = program_.values[x.index].suffix;
+  const std::string name = suffix_in_part(x);
   return reshape(slice(x, axes, name + "/slice"), shape(x).without_dim(0), name + "/step");
 }
 
@@ -100,7 +100,8 @@ std::vector<std::vector<GraphValue>> Graph::scan(
     std::span<const GraphValue> x, const std::vector<std::optional<GraphValue>>& first,
     FunctionRef<std::vector<GraphValue>(std::span<const GraphValue> x_t,
                                         std::span<const GraphValue> states)>
-        body) {
+        body,
+    StepOrder order) {
   const Index steps = times_of(x);
   std::vector<std::vector<GraphValue>> states;
   std::vector<GraphValue> before;
@@ -109,7 +110,8 @@ std::vector<std::vector<GraphValue>> Graph::scan(
   for (Index t = 0; t < steps; ++t) {
     time_ = t == 0 ? "" : fmt::format("/t{}", t);
     std::vector<GraphValue> x_t;
-    for (const GraphValue sequence : x) x_t.push_back(at_time(sequence, t));
+    const Index place = order == StepOrder::forward ? t : steps - 1 - t;
+    for (const GraphValue sequence : x) x_t.push_back(at_time(sequence, place));
     if (t == 0) {
       for (const auto& given : first) {
         before.push_back(given ? *given
@@ -134,7 +136,7 @@ GraphValue Graph::stack(const std::vector<GraphValue>& values, std::string_view 
   for (const GraphValue value : values) {
     std::vector<Index> row = {1};
     for (Index axis = 0; axis < shape(value).rank(); ++axis) row.push_back(shape(value)[axis]);
-    const std::string name = program_.values[value.index].suffix;
+    const std::string name = suffix_in_part(value);
     rows.push_back(reshape(value, Shape(std::move(row)), name + "/row"));
   }
   // One CONCATENATION takes so many.

@@ -65,4 +65,18 @@ std::array<Index, 2> pair_in(const Description& description, std::string_view ke
                   key, found.rank()));
 }
 
+void describe(const Padding2D& sides, Description& description) {
+  description.set("top", sides.top)
+      .set("bottom", sides.bottom)
+      .set("left", sides.left)
+      .set("right", sides.right);
+}
+
+Padding2D padding_in(const Description& d) {
+  return {.top = d.integer("top"),
+          .bottom = d.integer("bottom"),
+          .left = d.integer("left"),
+          .right = d.integer("right")};
+}
+
 }  // namespace octet::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/ops/image_ops.h>
 #include <octet/layers/layer.h>
 
 #include <array>
@@ -27,5 +28,9 @@ void require_above_0(std::string_view type, std::string_view what,
 Shape as_shape(const std::array<Index, 2>& pair);
 /// Throws FormatError, naming the entry, for another number of numbers.
 std::array<Index, 2> pair_in(const Description& description, std::string_view key);
+
+/// Rows and columns at the four sides, as "top", "bottom", "left" and "right".
+void describe(const Padding2D& sides, Description& description);
+Padding2D padding_in(const Description& description);
 
 }  // namespace octet::detail

@@ -17,22 +17,13 @@ bool broadcast(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-Merge::Merge(std::string_view type, Activation activation, std::string name)
-    : Layer(std::move(name)), activation_(activation) {
-  if (quantizes_before(activation)) {
-    throw InvalidArgument(
-        fmt::format("{}: expected activation none, relu or relu6, found {}; add an activation "
-                    "layer after it",
-                    type, to_string(activation)));
-  }
+std::vector<GraphValue> Merge::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  require_inputs_that_fit(graph, inputs);
+  return {graph.op(code_, {inputs.begin(), inputs.end()})};
 }
 
-GraphValue Merge::merged(Graph& graph, OpCode code, std::span<const GraphValue> inputs) const {
-  const bool fits = inputs.size() == 2 && broadcast(graph.shape(inputs[0]), graph.shape(inputs[1]));
-  if (fits) {
-    return graph.op(code, {inputs.begin(), inputs.end()},
-                    BinaryAttributes{.activation = fused_activation(activation_)});
-  }
+void Merge::require_inputs_that_fit(const Graph& graph, std::span<const GraphValue> inputs) const {
+  if (inputs.size() == 2 && broadcast(graph.shape(inputs[0]), graph.shape(inputs[1]))) return;
   std::string found;
   for (const GraphValue input : inputs) {
     found += (found.empty() ? "" : " and ") + graph.shape(input).to_string();
@@ -43,18 +34,36 @@ GraphValue Merge::merged(Graph& graph, OpCode code, std::span<const GraphValue> 
                   type(), name(), found));
 }
 
-std::unique_ptr<Layer> Merge::with_activation(Activation activation) const {
+ActivatedMerge::ActivatedMerge(std::string_view type, OpCode code, Activation activation,
+                               std::string name)
+    : Merge(code, std::move(name)), activation_(activation) {
+  if (quantizes_before(activation)) {
+    throw InvalidArgument(
+        fmt::format("{}: expected activation none, relu or relu6, found {}; add an activation "
+                    "layer after it",
+                    type, to_string(activation)));
+  }
+}
+
+std::vector<GraphValue> ActivatedMerge::emit(Graph& graph,
+                                             std::span<const GraphValue> inputs) const {
+  require_inputs_that_fit(graph, inputs);
+  return {graph.op(code(), {inputs.begin(), inputs.end()},
+                   BinaryAttributes{.activation = fused_activation(activation_)})};
+}
+
+std::unique_ptr<Layer> ActivatedMerge::with_activation(Activation activation) const {
   if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
   std::unique_ptr<Layer> changed = clone_of<Layer>(*this, name());
-  static_cast<Merge&>(*changed).activation_ = activation;
+  static_cast<ActivatedMerge&>(*changed).activation_ = activation;
   return changed;
 }
 
-void Merge::describe(Description& description) const {
+void ActivatedMerge::describe(Description& description) const {
   description.set("activation", to_string(activation_));
 }
 
-Activation merge_activation(const Description& description) {
+Activation ActivatedMerge::activation_in(const Description& description) {
   return parse_activation(description.text("activation"));
 }
 

@@ -5,17 +5,17 @@
 namespace octet {
 
 /// y = f(a b), f the identity, relu or relu6; Merge says which inputs.
-class Multiply : public Merge {
+class Multiply : public ActivatedMerge {
  public:
   static constexpr std::string_view kType = "Multiply";
-  static std::unique_ptr<Layer> make(const Description& description);
+  static std::unique_ptr<Layer> make(const Description& d) { return make_merge<Multiply>(d); }
 
   /// Throws InvalidArgument for another activation.
-  explicit Multiply(Activation activation = Activation::none, std::string name = "");
+  explicit Multiply(Activation activation = Activation::none, std::string name = "")
+      : ActivatedMerge(kType, OpCode::mul, activation, std::move(name)) {}
 
   std::string_view type() const override { return kType; }
-  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  std::unique_ptr<Layer> clone() const override;
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Multiply>(*this); }
 };
 
 }  // namespace octet

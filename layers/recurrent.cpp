@@ -22,6 +22,7 @@ Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions option
 Recurrent::Recurrent(const Recurrent& other)
     : Layer(other),
       units_(other.units_),
+      order_(other.order_),
       options_(other.options_),
       cell_(other.cell_),
       kernel_(clone_leaf(other.kernel_)),
@@ -62,11 +63,13 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
     const bool is_row = g.shape(inputs[i]).rank() == 2;
     first[i - 1] = is_row ? g.reshape(inputs[i], {units_}, "/first") : inputs[i];
   }
-  const auto states = g.scan(x, first, [&](auto x_t, auto before) { return step(g, x_t, before); });
+  const auto states = g.scan(
+      x, first, [&](auto x_t, auto before) { return step(g, x_t, before); }, order_);
   std::vector<GraphValue> results = states.back();
   if (!options_.return_sequences) return results;
   std::vector<GraphValue> first_states;
   for (const std::vector<GraphValue>& behind : states) first_states.push_back(behind[0]);
+  if (order_ == StepOrder::backward) std::ranges::reverse(first_states);
   results[0] = g.stack(first_states);
   return results;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/layers/graph.h>
 #include <octet/layers/layer.h>
 
 namespace octet {
@@ -22,6 +23,9 @@ class Recurrent : public Layer {
  public:
   /// How many states go from step to step; the first is the layer's result.
   std::size_t state_count() const { return cell_.states; }
+  /// Makes the layer go through sequences from their last step to the first. Results keep the order
+  /// of the steps.
+  void go_backwards() { order_ = StepOrder::backward; }
 
   /// Returns the result, and beside it the states but the first behind the last step.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
@@ -67,6 +71,7 @@ class Recurrent : public Layer {
   LayerWeights gate(const Tensor& kernel, Index row, std::size_t i) const;
 
   Index units_;
+  StepOrder order_ = StepOrder::forward;
   RecurrentOptions options_;
   Cell cell_;
   Tensor kernel_;

@@ -11,10 +11,7 @@ std::vector<GraphValue> ZeroPadding2D::emit(Graph& graph,
 }
 
 void ZeroPadding2D::describe(Description& description) const {
-  description.set("top", padding_.top)
-      .set("bottom", padding_.bottom)
-      .set("left", padding_.left)
-      .set("right", padding_.right);
+  detail::describe(padding_, description);
 }
 
 std::unique_ptr<Layer> ZeroPadding2D::clone() const {
@@ -22,10 +19,7 @@ std::unique_ptr<Layer> ZeroPadding2D::clone() const {
 }
 
 std::unique_ptr<Layer> ZeroPadding2D::make(const Description& d) {
-  return std::make_unique<ZeroPadding2D>(Padding2D{.top = d.integer("top"),
-                                                   .bottom = d.integer("bottom"),
-                                                   .left = d.integer("left"),
-                                                   .right = d.integer("right")});
+  return std::make_unique<ZeroPadding2D>(detail::padding_in(d));
 }
 
 }  // namespace octet

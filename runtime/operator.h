@@ -35,8 +35,7 @@ std::string_view to_string(OpCode code);
   auto fields() { return std::tie(__VA_ARGS__); }           \
   auto fields() const { return std::tie(__VA_ARGS__); }
 
-/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1, TANH and
-/// TRANSPOSE have none.
+/// Attributes of an operator that has none, as DEQUANTIZE, ELU, MAXIMUM, PAD, RELU or TRANSPOSE.
 struct NoAttributes {
   OCTET_FIELDS()  // NOLINT(readability-redundant-string-init): the list is empty
   bool operator==(const NoAttributes&) const = default;
@@ -95,6 +94,13 @@ struct FullyConnectedAttributes {
   bool keep_num_dims = false;
   OCTET_FIELDS(activation, keep_num_dims)
   bool operator==(const FullyConnectedAttributes&) const = default;
+};
+
+struct GeluAttributes {
+  /// Whether the normal distribution function is approximated by a tanh.
+  bool approximate = false;
+  OCTET_FIELDS(approximate)
+  bool operator==(const GeluAttributes&) const = default;
 };
 
 struct LeakyReluAttributes {
@@ -215,9 +221,10 @@ void for_each_field(const Attributes& attributes, Visit&& visit) {
 using OperatorAttributes =
     std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
                  Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
-                 LeakyReluAttributes, MeanAttributes, PoolAttributes, ReshapeAttributes,
-                 ResizeNearestNeighborAttributes, SoftmaxAttributes, SplitAttributes,
-                 SqueezeAttributes, StridedSliceAttributes, TransposeConvAttributes>;
+                 GeluAttributes, LeakyReluAttributes, MeanAttributes, PoolAttributes,
+                 ReshapeAttributes, ResizeNearestNeighborAttributes, SoftmaxAttributes,
+                 SplitAttributes, SqueezeAttributes, StridedSliceAttributes,
+                 TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

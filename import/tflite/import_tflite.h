@@ -15,8 +15,9 @@ namespace octet {
 ///
 ///     CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV     Conv2D, DepthwiseConv2D, TransposedConv2D
 ///     FULLY_CONNECTED                                Dense, behind a Flatten unless keep_num_dims
-///     ADD, MUL                                       Add, Multiply; of a constant per channel, and
-///     SUB                                            of a constant only: BatchNorm
+///     ADD, MUL, SUB                                  Add, Multiply, Subtract; of a constant per
+///                                                    channel: BatchNorm
+///     MAXIMUM, MINIMUM                               Maximum, Minimum
 ///     AVERAGE_POOL_2D, MAX_POOL_2D                   AveragePool2D, MaxPool2D
 ///     MEAN over height and width                     GlobalAveragePool2D
 ///     CONCATENATION                                  Concatenate
@@ -26,7 +27,7 @@ namespace octet {
 ///     TRANSPOSE                                      Permute
 ///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
-///     LEAKY_RELU, HARD_SWISH                         LeakyReLU, HardSwish
+///     LEAKY_RELU, HARD_SWISH, ELU, GELU              LeakyReLU, HardSwish, ELU, GELU
 ///
 /// Weights of float16, and of int8 beside activations of float32, become float32.
 ///

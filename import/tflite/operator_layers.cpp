@@ -61,6 +61,12 @@ class Converter {
       case OpCode::sub:
         binary();
         break;
+      case OpCode::maximum:
+        merge(Maximum());
+        break;
+      case OpCode::minimum:
+        merge(Minimum());
+        break;
       case OpCode::average_pool_2d:
         add(AveragePool2D(pool()), op_.activation());
         break;
@@ -222,13 +228,19 @@ class Converter {
     const bool second = input(1).is_constant();
     if (second || input(0).is_constant()) {
       per_channel(second ? 0 : 1, fused);
-    } else if (op_.code == OpCode::sub) {
-      refuse("of two computed operands");
+    } else if (op_.code == OpCode::add) {
+      merge(Add(activation_of(fused)));
+    } else if (op_.code == OpCode::mul) {
+      merge(Multiply(activation_of(fused)));
     } else {
-      result_.inputs = op_.inputs;
-      if (op_.code == OpCode::add) add(Add(activation_of(fused)));
-      if (op_.code == OpCode::mul) add(Multiply(activation_of(fused)));
+      merge(Subtract(activation_of(fused)));
     }
+  }
+
+  template <class L>
+  void merge(L layer) {
+    result_.inputs = op_.inputs;
+    add(std::move(layer));
   }
 
   /// x + c, x - c and x c of constants per channel.
@@ -373,6 +385,10 @@ class Converter {
         return add(LeakyReLU(op_.as<LeakyReluAttributes>().alpha));
       case OpCode::hard_swish:
         return add(HardSwish());
+      case OpCode::elu:
+        return add(ELU());
+      case OpCode::gelu:
+        return add(GELU({.approximate = op_.as<GeluAttributes>().approximate}));
       default:
         refuse("no layer computes it");
     }

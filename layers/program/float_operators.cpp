@@ -1,13 +1,18 @@
 #include <fmt/core.h>
+#include <octet/core/arithmetic/elu.h>
+#include <octet/core/arithmetic/gelu.h>
 #include <octet/core/arithmetic/hard_swish.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/ops.h>
+#include <octet/core/quant/quant_params.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/program/float_operators.h>
 
+#include <algorithm>
+#include <cmath>
 #include <variant>
 #include <vector>
 
@@ -40,15 +45,44 @@ Tensor prelu(const Tensor& x, const Tensor& alpha) {
   return add(relu(x), mul(negative_part(x), alpha));
 }
 
+/// function(x), with the derivative `slope` at x.
+template <class F, class Slope>
+Tensor smooth(std::string_view name, Work work, const Tensor& x, F function, Slope slope) {
+  const Tensor y = detail::map(work, function, x);
+  return record(name, y, {x}, [x = x.detach(), work, slope](const Tensor& g) {
+    return std::vector<Tensor>{detail::map(
+        work, [slope](float gv, float v) { return gv * slope(v); }, g, x)};
+  });
+}
+
 /// x relu6(x + 3) / 6.
 Tensor hard_swish(const Tensor& x) {
-  const Tensor y = detail::map(
-      Work::map_floats, [](float v) { return detail::hard_swish(v); }, x);
-  return record("hard_swish", y, {x}, [x = x.detach()](const Tensor& g) {
-    return std::vector<Tensor>{detail::map(
-        Work::map_floats, [](float gv, float v) { return gv * detail::hard_swish_slope(v); }, g,
-        x)};
-  });
+  return smooth("hard_swish", Work::map_floats, x, detail::hard_swish, detail::hard_swish_slope);
+}
+
+/// x above 0, e^x - 1 below.
+Tensor elu(const Tensor& x) {
+  return smooth("elu", Work::transcendental, x, detail::elu, detail::elu_slope);
+}
+
+/// x times the distribution function of a standard normal variable.
+Tensor gelu(const Tensor& x, bool approximate) {
+  const auto form = approximate ? detail::GeluForm::approximate : detail::GeluForm::exact;
+  return smooth(
+      "gelu", Work::transcendental, x, [form](float v) { return detail::gelu(v, form); },
+      [form](float v) { return detail::gelu_slope(v, form); });
+}
+
+/// 1 / sqrt(x). Quantized, RSQRT gives its largest value at 0, where there is no infinity: so do
+/// values that were rounded to 0, the value of the least above 0 that there can be, or is.
+Tensor inverse_sqrt(const Tensor& x) {
+  float least = kUnbounded;
+  if (x.quantization() != nullptr) {
+    least = x.quantization()->scale();
+  } else {
+    for (const float value : x.span()) least = value > 0.0F ? std::min(least, value) : least;
+  }
+  return div(1.0F, sqrt(clamp(x, std::isfinite(least) ? least : 0.0F, kUnbounded)));
 }
 
 FusedActivation clamp_of(const Step& step) {
@@ -123,6 +157,10 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return apply_activation(clamp_of(step), sub(x[0], x[1]));
     case OpCode::mul:
       return apply_activation(clamp_of(step), mul(x[0], x[1]));
+    case OpCode::maximum:
+      return maximum(x[0], x[1]);
+    case OpCode::minimum:
+      return minimum(x[0], x[1]);
     case OpCode::batch_matmul:
       return multiplied(step, x[0], x[1]);
     case OpCode::concatenation:
@@ -153,6 +191,12 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return prelu(x[0], x[1]);
     case OpCode::hard_swish:
       return hard_swish(x[0]);
+    case OpCode::elu:
+      return elu(x[0]);
+    case OpCode::gelu:
+      return gelu(x[0], std::get<GeluAttributes>(step.attributes).approximate);
+    case OpCode::rsqrt:
+      return inverse_sqrt(x[0]);
     case OpCode::logistic:
       return sigmoid(x[0]);
     case OpCode::tanh:

@@ -42,9 +42,9 @@ struct StepScheme {
   Quantizer* kernel = nullptr;
   /// The quantizer of the result; null where its operator gives it the scale and the zero point.
   Quantizer* result = nullptr;
-  /// The quantizer that all inputs of a CONCATENATION share.
+  /// The quantizer that all inputs share of an operator that joins them, as CONCATENATION.
   Quantizer* joined = nullptr;
-  /// Whether operators as TANH give all inputs of a CONCATENATION one and the same scale.
+  /// Whether operators as TANH give all inputs of such an operator one and the same scale.
   bool joins_fixed = false;
   /// Whether the operator reads integers once the model is exported, and in training as soon as
   /// its inputs have a scale: see decide_forms().

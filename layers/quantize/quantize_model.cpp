@@ -108,19 +108,18 @@ Plan plan_of_feeder(const Model& model, std::size_t i, const std::vector<Plan>& 
 }
 
 /// Throws InvalidArgument that names the layer where it becomes an operator that does not compute
-/// on int16 codes. Softmax, sigmoid and tanh compute in float.
+/// on int16. A softmax computes in float.
 void require_int16_operators(const Layer& layer) {
   for (const Step& step : program_of(layer).steps) {
     if (step.kind == Step::Kind::function) continue;
     const OperatorDefinition& about = definition(step.code);
     if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
     throw InvalidArgument(fmt::format(
-        "quantize_model: layer \"{}\" of type {}: expected layers that become BATCH_MATMUL, "
-        "CONCATENATION, FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, PAD, RESHAPE, STRIDED_SLICE "
-        "or TRANSPOSE with "
-        "activations of 16 bits, found {}; leave it in_float(), let the strides of a convolution "
-        "do "
-        "its work, or use 8 bits",
+        "quantize_model: layer \"{}\" of type {}: expected layers that become ADD, BATCH_MATMUL, "
+        "CONCATENATION, CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, LOGISTIC, MUL, PAD, "
+        "RESHAPE, "
+        "STRIDED_SLICE, SUB, TANH or TRANSPOSE with activations of 16 bits, found {}; leave it "
+        "in_float(), let the strides of a convolution do its work, or use 8 bits",
         layer.name(), layer.type(), about.name));
   }
 }

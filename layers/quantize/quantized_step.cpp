@@ -15,6 +15,7 @@
 #include <octet/layers/quantize/shared_range.h>
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/quantize/weight_codes.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <memory>
@@ -190,9 +191,9 @@ Tensor as_input(const Step& step, const StepInputs& in) {
   return integer_operator(step, in, real, clips, {});
 }
 
-/// Computes CONCATENATION, whose inputs share scale and zero point. In training, ranges may have
-/// moved since an input was quantized, so it is quantized again. If a Dropout has widened an input,
-/// the scale of all fits the widest, so that nothing is clipped.
+/// Computes an operator whose inputs share scale and zero point, as CONCATENATION. In training,
+/// ranges may have moved since an input was quantized, so it is quantized again. If a Dropout has
+/// widened an input, the scale of all fits the widest, so that nothing is clipped.
 Tensor joined(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Quantizer* shared = scheme.joined;
@@ -272,12 +273,10 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
 
 namespace {
 
-/// Ties the quantizers of what a CONCATENATION joins.
+/// Ties the quantizers of what an operator joins whose inputs share scale and zero point.
 void tie_joined(const Program& program, const Step& step) {
-  if (step.kind != Step::Kind::op || step.code != OpCode::concatenation ||
-      step.scheme->result != nullptr) {
-    return;
-  }
+  const bool joins = rule_of(step, step.scheme->options->rounding) == ResultRule::as_inputs;
+  if (!joins || step.scheme->result != nullptr) return;
   step.scheme->joins_fixed = program.values[step.result].form.fixed_by.has_value();
   if (step.scheme->joins_fixed) return;
   std::vector<Quantizer*> producers;

@@ -11,10 +11,10 @@ namespace octet {
 Tensor run_quantized(const Step& step, const StepInputs& in);
 
 /// Prepares a program for training, once all layers have emitted: decide_forms(); steps that share
-/// a quantizer observe one range; the quantizers of what a CONCATENATION joins are tied, so that
-/// all inputs have one scale and zero point, and the first is StepScheme::joined of the step.
-/// Throws InvalidArgument for an input of a CONCATENATION whose operator gives it the scale, and as
-/// Quantizer::tie().
+/// a quantizer observe one range; the quantizers of what an operator joins, as CONCATENATION, are
+/// tied, so that all inputs have one scale and zero point, and the first is StepScheme::joined of
+/// the step. Throws InvalidArgument for an input of such an operator whose own operator gives it
+/// the scale, and as Quantizer::tie().
 void prepare_quantized(Program& program, std::span<const ValueForm> inputs = {});
 
 }  // namespace octet

@@ -13,7 +13,7 @@ enum class ResultRule {
   fixed,     ///< from the operator: softmax, sigmoid, tanh
   as_input,  ///< from its input: the layer moves, drops or averages values
   clamps,    ///< from its input: the operator clamps integers and does not rescale them
-  as_inputs  ///< from its inputs, which share them: a concatenation
+  as_inputs  ///< from its inputs, which share them: a concatenation, a maximum
 };
 
 /// The rule of a built layer, by the operators that it emits: that of the last one that does not

@@ -20,7 +20,6 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
     case Step::Kind::op:
       break;
   }
-  if (step.code == OpCode::concatenation) return ResultRule::as_inputs;
   if (only_clamps(step.code, rounding)) return ResultRule::clamps;
   switch (definition(step.code).output_grid) {
     case OutputGrid::measured:
@@ -29,6 +28,8 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
       return ResultRule::fixed;
     case OutputGrid::same_as_input:
       return ResultRule::as_input;
+    case OutputGrid::same_as_inputs:
+      return ResultRule::as_inputs;
   }
   throw InvalidArgument("rule_of: an OutputGrid outside the enumeration");
 }
@@ -79,8 +80,9 @@ QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
   const OperatorDefinition& about = definition(code);
   switch (about.output_grid) {
     case OutputGrid::fixed:
-      return about.fixed_grid();
+      return about.fixed_grid_of(integer_type_of(inputs[0]));
     case OutputGrid::same_as_input:
+    case OutputGrid::same_as_inputs:
       return inputs[0];
     case OutputGrid::measured:
       if (!measured) {
@@ -113,8 +115,8 @@ bool is_on_integers(const Step& step, std::span<const ValueForm> read) {
   if (scheme.result == nullptr && rule == ResultRule::as_inputs) return true;
   if (!std::ranges::all_of(read, &ValueForm::is_integer)) return false;
   if (scheme.result != nullptr) return rule == ResultRule::measured;
-  // An operator that has a scale of its own for int8 has none for int16.
-  return passes_on(step) || (rule == ResultRule::fixed && !read[0].is_int16);
+  const bool takes = !read[0].is_int16 || definition(step.code).takes_int16;
+  return passes_on(step) || (rule == ResultRule::fixed && takes);
 }
 
 ValueForm form_of_result(const Step& step, std::span<const ValueForm> read) {

@@ -212,9 +212,7 @@ void check_types(const OperatorView& view) {
   view.require_per_tensor(view.output(), "output");
   if (dtype != DType::int16) return;
   for (const ModelTensor* tensor : {&view.input(0), &view.input(1), &view.output()}) {
-    if (tensor->quantization.zero_point() == 0) continue;
-    view.fail(fmt::format("expected the zero point 0 of int16 for '{}', found {}", tensor->name,
-                          tensor->quantization.zero_point()));
+    view.require_int16_grid(*tensor);
   }
 }
 

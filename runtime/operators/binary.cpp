@@ -55,6 +55,10 @@ void check_binary(const OperatorView& view) {
   }
   view.require_known(view.op.activation());
   if (view.output().dtype == DType::float32) return;
+  if (view.output().dtype == DType::int16 && definition(view.op.code).takes_int16) {
+    for (std::size_t i = 0; i < 2; ++i) view.require_int16_grid(view.input(i));
+    return view.require_int16_grid(view.output());
+  }
   if (view.output().dtype != DType::int8) view.fail_types();
   view.require_per_tensor(view.input(0), "first input");
   view.require_per_tensor(view.input(1), "second input");
@@ -154,6 +158,25 @@ class Int8Binary final : public Kernel {
   Arithmetic arithmetic_;
 };
 
+/// Runs a binary operator on int16, by a function of two values.
+template <class Arithmetic>
+class Int16Binary final : public Kernel {
+ public:
+  Int16Binary(const KernelSource& source, const Arithmetic& arithmetic)
+      : loop_(source), arithmetic_(arithmetic) {}
+
+  void run(const KernelArguments& a) const override {
+    loop_.run<std::int16_t>(a, [&](const std::int16_t* first, const std::int16_t* second,
+                                   std::int16_t* y, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) y[i] = arithmetic_(first[i], second[i]);
+    });
+  }
+
+ private:
+  BinaryLoop loop_;
+  Arithmetic arithmetic_;
+};
+
 /// Runs a binary operator on floats: y = f(function(a, b)), f the activation.
 template <class Function>
 class FloatBinary final : public Kernel {
@@ -185,11 +208,21 @@ std::unique_ptr<Kernel> make_binary(const KernelSource& source,
   return std::make_unique<Int8Binary<Arithmetic>>(source, arithmetic(source));
 }
 
+bool gives_int16(const KernelSource& source) { return source.output().dtype == DType::int16; }
+
+std::unique_ptr<Kernel> make_int16_sum(const KernelSource& source, SecondSign sign) {
+  const Int16Add adder(source.input(0).quantization, source.input(1).quantization,
+                       stored_params(source.output()), source.op.activation(), sign);
+  return std::make_unique<Int16Binary<Int16Add>>(source, adder);
+}
+
 std::unique_ptr<Kernel> make_add(const KernelSource& source) {
+  if (gives_int16(source)) return make_int16_sum(source, SecondSign::plus);
   return make_binary(source, quantized_add, [](float a, float b) { return a + b; });
 }
 
 std::unique_ptr<Kernel> make_sub(const KernelSource& source) {
+  if (gives_int16(source)) return make_int16_sum(source, SecondSign::minus);
   return make_binary(source, quantized_add, [](float a, float b) { return a - b; });
 }
 
@@ -198,6 +231,11 @@ QuantParams fitting_sum(std::span<const QuantParams> inputs, QuantParams measure
 }
 
 std::unique_ptr<Kernel> make_mul(const KernelSource& source) {
+  if (gives_int16(source)) {
+    const Int16Mul multiplier(source.input(0).quantization, source.input(1).quantization,
+                              stored_params(source.output()), source.op.activation());
+    return std::make_unique<Int16Binary<Int16Mul>>(source, multiplier);
+  }
   return make_binary(source, quantized_mul, [](float a, float b) { return a * b; });
 }
 
@@ -216,6 +254,35 @@ void check_prelu(const OperatorView& view) {
   check_binary(view);
 }
 
+std::unique_ptr<Kernel> make_maximum(const KernelSource& source) {
+  return make_binary(source, quantized_extreme, [](float a, float b) { return a > b ? a : b; });
+}
+
+std::unique_ptr<Kernel> make_minimum(const KernelSource& source) {
+  return make_binary(source, quantized_extreme, [](float a, float b) { return a < b ? a : b; });
+}
+
+/// Runtimes compare the integers of operands whatever their scales.
+void check_extreme(const OperatorView& view) {
+  check_binary(view);
+  view.require_same_grid();
+  const QuantParams& second = view.input(1).quantization;
+  const QuantParams& out = view.output().quantization;
+  if (second.scales == out.scales && second.zero_points == out.zero_points) return;
+  view.fail("its inputs and its output need the same single scale and zero point");
+}
+
+constexpr OperatorDefinition extreme_definition(
+    std::string_view name, std::unique_ptr<Kernel> (*make_kernel)(const KernelSource& source)) {
+  return {.name = name,
+          .default_attributes = default_of<NoAttributes>,
+          .least_inputs = 2,
+          .most_inputs = 2,
+          .output_grid = OutputGrid::same_as_inputs,
+          .check = check_extreme,
+          .make_kernel = make_kernel};
+}
+
 constexpr OperatorDefinition binary_definition(
     std::string_view name,
     QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured),
@@ -225,6 +292,7 @@ constexpr OperatorDefinition binary_definition(
           .least_inputs = 2,
           .most_inputs = 2,
           .output_grid = OutputGrid::measured,
+          .takes_int16 = true,
           .fitting_grid = fitting_grid,
           .check = check_binary,
           .make_kernel = make_kernel};
@@ -286,6 +354,18 @@ OperatorDefinition definitions::mul() {
 QuantizedPrelu quantized_prelu(const KernelSource& source) {
   return QuantizedPrelu::make(source.input(0).quantization, source.input(1).quantization,
                               source.output().quantization, source.rounding);
+}
+
+QuantizedExtreme quantized_extreme(const KernelSource& source) {
+  return QuantizedExtreme(source.op.code == OpCode::maximum);
+}
+
+OperatorDefinition definitions::maximum() {
+  return checked(extreme_definition("MAXIMUM", make_maximum));
+}
+
+OperatorDefinition definitions::minimum() {
+  return checked(extreme_definition("MINIMUM", make_minimum));
 }
 
 OperatorDefinition definitions::prelu() {

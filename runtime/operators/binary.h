@@ -171,6 +171,57 @@ class QuantizedPrelu {
   std::int32_t zero_point_ = 0;
 };
 
+/// The arithmetic of an int8 MAXIMUM or MINIMUM, whose inputs and output have one scale and zero
+/// point: the larger or the smaller quantized value.
+class QuantizedExtreme {
+ public:
+  explicit QuantizedExtreme(bool takes_larger) : takes_larger_(takes_larger) {}
+
+  [[nodiscard]] std::int32_t apply(std::int32_t first, std::int32_t second) const noexcept {
+    return (first > second) == takes_larger_ ? first : second;
+  }
+  /// Computes apply() for each pair. Throws InvalidArgument where sizes differ.
+  void run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
+           std::span<std::int8_t> out) const;
+
+  [[nodiscard]] bool takes_larger() const noexcept { return takes_larger_; }
+
+ private:
+  bool takes_larger_;
+};
+
+QuantizedExtreme quantized_extreme(const KernelSource& source);
+
+/// The arithmetic of an int16 ADD or SUB, that of TFLite Micro: the second form of QuantizedAdd
+/// with 2^15 in place of 2^20, the quotients of a SUB in float32. Zero points are 0.
+class Int16Add {
+ public:
+  Int16Add(const QuantParams& first, const QuantParams& second, const QuantParams& out,
+           FusedActivation activation, SecondSign sign);
+
+  std::int16_t operator()(std::int16_t first, std::int16_t second) const noexcept;
+
+ private:
+  std::array<QuantizedMultiplier, 2> input_factors_;
+  QuantizedMultiplier factor_;
+  std::int32_t sign_;
+  ActivationRange limits_;
+};
+
+/// The arithmetic of an int16 MUL, that of TFLite Micro: clamp(M(q_1 q_2, scale_1 scale_2 /
+/// scale_out)), the factor computed in double. Zero points are 0.
+class Int16Mul {
+ public:
+  Int16Mul(const QuantParams& first, const QuantParams& second, const QuantParams& out,
+           FusedActivation activation);
+
+  std::int16_t operator()(std::int16_t first, std::int16_t second) const noexcept;
+
+ private:
+  QuantizedMultiplier factor_;
+  ActivationRange limits_;
+};
+
 /// The arithmetic of an int8 ADD or SUB, of an int8 MUL, and of an int8 PRELU. All throw
 /// InvalidArgument unless inputs and output have one normal, positive scale each.
 QuantizedAdd quantized_add(const KernelSource& source);

@@ -26,6 +26,27 @@ void require_int8_operands(std::string_view op, const QuantParams& first, const 
   require_int8_operand(op, out, "output");
 }
 
+/// scale_i / t and t / (2^left_shift scale_out), t = 2 max(scale_1, scale_2).
+struct SumFactors {
+  std::array<QuantizedMultiplier, 2> inputs;
+  QuantizedMultiplier sum;
+};
+
+SumFactors sum_factors(const std::array<float, 2>& scales, float out, bool in_floats,
+                       int left_shift) {
+  const auto quotient = [in_floats](float a, float b) {
+    return in_floats ? double{a / b} : double{a} / double{b};
+  };
+  const float larger = std::max(scales[0], scales[1]);
+  const auto of_input = [&](float scale) {
+    return quantize_multiplier_smaller_than_one_exp(0.5 * quotient(scale, larger));
+  };
+  return {{of_input(scales[0]), of_input(scales[1])},
+          quantize_multiplier(std::ldexp(quotient(larger, out), 1 - left_shift))};
+}
+
+constexpr int kInt16LeftShift = 15;
+
 constexpr float kLeastFactor = 1.0F / 65536;
 constexpr float kFactorLimit = 256.0F;
 
@@ -58,15 +79,10 @@ QuantizedAdd QuantizedAdd::make(const QuantParams& first, const QuantParams& sec
     }
   } else {
     const bool in_floats = sign == SecondSign::minus && rounding == Rounding::double_rounding;
-    const auto quotient = [in_floats](float a, float b) {
-      return in_floats ? double{a / b} : double{a} / double{b};
-    };
-    const float larger = std::max(first.scale(), second.scale());
-    for (std::size_t i = 0; i < 2; ++i) {
-      adder.input_factors_[i] =
-          quantize_multiplier_smaller_than_one_exp(0.5 * quotient(inputs[i]->scale(), larger));
-    }
-    adder.factor_ = quantize_multiplier(std::ldexp(quotient(larger, out.scale()), 1 - kLeftShift));
+    const SumFactors factors =
+        sum_factors({first.scale(), second.scale()}, out.scale(), in_floats, kLeftShift);
+    adder.input_factors_ = factors.inputs;
+    adder.factor_ = factors.sum;
   }
   adder.limits_ = activation_range(activation, out,
                                    adder.rounds_once_ ? Rounding::fp32 : Rounding::double_rounding);
@@ -224,6 +240,45 @@ void QuantizedPrelu::run(std::span<const std::int8_t> x, std::span<const std::in
   require_one_size("PRELU", x, alpha, out);
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = static_cast<std::int8_t>(apply(x[i], alpha[i]));
+  }
+}
+
+Int16Add::Int16Add(const QuantParams& first, const QuantParams& second, const QuantParams& out,
+                   FusedActivation activation, SecondSign sign)
+    : sign_(sign == SecondSign::minus ? -1 : 1),
+      limits_(activation_range(activation, out, Rounding::double_rounding)) {
+  const SumFactors factors = sum_factors({first.scale(), second.scale()}, out.scale(),
+                                         sign == SecondSign::minus, kInt16LeftShift);
+  input_factors_ = factors.inputs;
+  factor_ = factors.sum;
+}
+
+std::int16_t Int16Add::operator()(std::int16_t first, std::int16_t second) const noexcept {
+  const auto term = [this](std::int32_t q, std::size_t i) {
+    return multiply_by_quantized_multiplier_double(q * (1 << kInt16LeftShift), input_factors_[i]);
+  };
+  const std::int32_t sum = term(first, 0) + sign_ * term(second, 1);
+  const std::int32_t steps = multiply_by_quantized_multiplier_double(sum, factor_);
+  return static_cast<std::int16_t>(std::clamp(steps, limits_.lo, limits_.hi));
+}
+
+Int16Mul::Int16Mul(const QuantParams& first, const QuantParams& second, const QuantParams& out,
+                   FusedActivation activation)
+    : factor_(quantize_multiplier(double{first.scale()} * double{second.scale()} /
+                                  double{out.scale()})),
+      limits_(activation_range(activation, out, Rounding::double_rounding)) {}
+
+std::int16_t Int16Mul::operator()(std::int16_t first, std::int16_t second) const noexcept {
+  const std::int32_t product = std::int32_t{first} * second;
+  const std::int32_t steps = multiply_by_quantized_multiplier_double(product, factor_);
+  return static_cast<std::int16_t>(std::clamp(steps, limits_.lo, limits_.hi));
+}
+
+void QuantizedExtreme::run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
+                           std::span<std::int8_t> out) const {
+  require_one_size(takes_larger_ ? "MAXIMUM" : "MINIMUM", first, second, out);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<std::int8_t>(apply(first[i], second[i]));
   }
 }
 

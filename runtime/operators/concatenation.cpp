@@ -144,7 +144,7 @@ OperatorDefinition definitions::concatenation() {
                   .default_attributes = default_of<ConcatenationAttributes>,
                   .least_inputs = 1,
                   .most_inputs = kMostInputs,
-                  .output_grid = OutputGrid::same_as_input,
+                  .output_grid = OutputGrid::same_as_inputs,
                   .takes_int16 = true,
                   .check = check_concatenation,
                   .make_kernel = make_concatenation});

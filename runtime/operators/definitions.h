@@ -15,9 +15,10 @@ namespace octet {
 
 /// Where the scale and the zero point of an operator's int8 output come from.
 enum class OutputGrid {
-  measured,       ///< from the range of its values
-  same_as_input,  ///< from its input: the codes themselves are kept
-  fixed           ///< from the operator, whatever it reads
+  measured,        ///< from the range of its values
+  same_as_input,   ///< from its input: the quantized values themselves are kept
+  same_as_inputs,  ///< from its inputs, all of which have the same
+  fixed            ///< from the operator, whatever it reads
 };
 
 /// What an operator on single bytes makes of each: indexed by the byte's bits as an unsigned
@@ -43,6 +44,8 @@ struct OperatorDefinition {
   bool takes_int16 = false;
   /// OutputGrid::fixed only: the grid.
   QuantParams (*fixed_grid)() = nullptr;
+  /// OutputGrid::fixed only: the scale and zero point of int16; null where it takes none.
+  QuantParams (*fixed_int16_grid)() = nullptr;
   /// OutputGrid::measured only: adjusts a measured grid that runtimes would refuse for these input
   /// grids; null where they take any.
   QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured) = nullptr;
@@ -59,6 +62,11 @@ struct OperatorDefinition {
   std::int64_t (*multiply_adds)(const detail::Operands& operands) = nullptr;
   /// The operator as a function of one byte; null where it is none.
   ByteTable (*byte_table)(const detail::KernelSource& source) = nullptr;
+
+  /// OutputGrid::fixed only: the scale and zero point of an output of this type.
+  QuantParams fixed_grid_of(DType type) const {
+    return type == DType::int16 ? fixed_int16_grid() : fixed_grid();
+  }
 };
 
 /// The definition of an operator. Throws FormatError with the number of an unknown code.
@@ -85,6 +93,10 @@ consteval OperatorDefinition checked(OperatorDefinition definition) {
   }
   if ((definition.fixed_grid != nullptr) != (definition.output_grid == OutputGrid::fixed)) {
     throw "an operator has a fixed grid where its output_grid says so, and only there";
+  }
+  const bool fixes_int16 = definition.takes_int16 && definition.output_grid == OutputGrid::fixed;
+  if ((definition.fixed_int16_grid != nullptr) != fixes_int16) {
+    throw "an operator that fixes its output fixes that of int16 where it takes int16";
   }
   return definition;
 }

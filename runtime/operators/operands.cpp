@@ -84,6 +84,13 @@ void OperatorView::require_elementwise() const {
   require_per_tensor(output(), "output");
 }
 
+void OperatorView::require_int16_grid(const ModelTensor& tensor) const {
+  require_per_tensor(tensor, fmt::format("tensor '{}'", tensor.name));
+  if (tensor.quantization.zero_point() == 0) return;
+  fail(fmt::format("expected the zero point 0 of int16 for '{}', found {}", tensor.name,
+                   tensor.quantization.zero_point()));
+}
+
 void OperatorView::require_same_grid(std::size_t i) const {
   const QuantParams& in = input().quantization;
   const QuantParams& out = output(i).quantization;
@@ -94,7 +101,7 @@ void OperatorView::require_same_grid(std::size_t i) const {
 
 void OperatorView::require_fixed_grid() const {
   if (output().dtype == DType::float32) return;
-  const QuantParams expected = definition(op.code).fixed_grid();
+  const QuantParams expected = definition(op.code).fixed_grid_of(output().dtype);
   const QuantParams& found = output().quantization;
   if (!is_close(double{found.scale()}, double{expected.scale()}, kFixedScaleTolerance) ||
       found.zero_point() != expected.zero_point()) {

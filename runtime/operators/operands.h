@@ -44,6 +44,8 @@ class OperatorView : public Operands {
   void require_known(FusedActivation activation) const;
   /// float32 -> float32 or int8 -> int8 of one shape and one scale each.
   void require_elementwise() const;
+  /// Int16 with one scale and the zero point 0.
+  void require_int16_grid(const ModelTensor& tensor) const;
   /// Input and output i have the same single scale and zero point, or none.
   void require_same_grid(std::size_t i = 0) const;
   /// An output of codes has the scale and zero point that the operator's definition fixes.

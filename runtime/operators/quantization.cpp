@@ -178,18 +178,33 @@ void check_quantize(const OperatorView& view) {
     if (!is_byte(to) && to != DType::int16) view.fail_types();
     return;
   }
+  if (view.input().dtype == DType::int16 && to == DType::int16) {
+    view.require_int16_grid(view.input());
+    return view.require_int16_grid(view.output());
+  }
   if (!is_byte(view.input().dtype) || !is_byte(to)) view.fail_types();
   view.require_per_tensor(view.input(), "input");
   view.require_per_tensor(view.output(), "output");
 }
 
+ElementRequantizer requantizer_of(const KernelSource& source) {
+  return ElementRequantizer::quantize(stored_params(source.input()), stored_params(source.output()),
+                                      source.rounding);
+}
+
 ByteTable quantize_table(const KernelSource& source) {
-  const auto requantizer = ElementRequantizer::quantize(
-      stored_params(source.input()), stored_params(source.output()), source.rounding);
+  const ElementRequantizer requantizer = requantizer_of(source);
   return tabulate(source, [&](std::int32_t code) { return requantizer.apply(code); });
 }
 
 std::unique_ptr<Kernel> make_quantize(const KernelSource& source) {
+  if (source.input().dtype == DType::int16) {
+    const auto apply = [requantizer = requantizer_of(source)](std::int16_t q) {
+      return static_cast<std::int16_t>(requantizer.apply(q));
+    };
+    return std::make_unique<Map<std::int16_t, std::int16_t, decltype(apply)>>(source.input().size(),
+                                                                              apply);
+  }
   if (source.input().dtype != DType::float32) return make_byte_map(source);
   return make_for_type<Quantize>(source.output().dtype, source);
 }

@@ -4,6 +4,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/lut.h>
 #include <octet/runtime/operators/float_clamp.h>
+#include <octet/runtime/operators/int16_functions.h>
 #include <octet/runtime/operators/quantization.h>
 #include <octet/runtime/operators/unary.h>
 
@@ -228,14 +229,23 @@ OperatorDefinition definitions::hard_swish() {
 
 // ---- LOGISTIC
 
-// LOGISTIC: y = 1 / (1 + exp(-x)); quantized values have the scale 1/256 and the zero point -128.
+// LOGISTIC: y = 1 / (1 + exp(-x)); int8 has the scale 1/256 and the zero point -128, int16 the
+// scale 2^-15.
 
 namespace {
 
 QuantParams logistic_grid() { return QuantParams::per_tensor(Int8Lut::kLogisticScale, -128); }
 
+QuantParams int16_sigmoid_grid() {
+  return QuantParams::per_tensor(1.0F / 32768.0F, 0, -32768, 32767);
+}
+
 void check_fixed_output(const OperatorView& view) {
-  view.require_elementwise();
+  if (view.input().dtype == DType::int16) {
+    check_int16_sigmoid(view);
+  } else {
+    view.require_elementwise();
+  }
   view.require_fixed_grid();
 }
 
@@ -246,7 +256,9 @@ ByteTable logistic_table(const KernelSource& source) {
 }
 
 std::unique_ptr<Kernel> make_logistic(const KernelSource& source) {
-  if (source.input().dtype != DType::float32) return make_byte_map(source);
+  const DType dtype = source.input().dtype;
+  if (dtype == DType::int16) return make_int16_sigmoid(source, SigmoidForm::logistic);
+  if (dtype != DType::float32) return make_byte_map(source);
   return make_float_map(source, [](float x) { return sigmoid(x); });
 }
 
@@ -258,7 +270,9 @@ OperatorDefinition definitions::logistic() {
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::fixed,
+                  .takes_int16 = true,
                   .fixed_grid = logistic_grid,
+                  .fixed_int16_grid = int16_sigmoid_grid,
                   .check = check_fixed_output,
                   .make_kernel = make_logistic,
                   .byte_table = logistic_table});
@@ -266,7 +280,7 @@ OperatorDefinition definitions::logistic() {
 
 // ---- TANH
 
-// TANH: y = tanh(x); quantized values have the scale 1/128 and the zero point 0.
+// TANH: y = tanh(x); int8 has the scale 1/128, int16 2^-15, both the zero point 0.
 
 namespace {
 
@@ -279,7 +293,9 @@ ByteTable tanh_table(const KernelSource& source) {
 }
 
 std::unique_ptr<Kernel> make_tanh(const KernelSource& source) {
-  if (source.input().dtype != DType::float32) return make_byte_map(source);
+  const DType dtype = source.input().dtype;
+  if (dtype == DType::int16) return make_int16_sigmoid(source, SigmoidForm::tanh);
+  if (dtype != DType::float32) return make_byte_map(source);
   return make_float_map(source, [](float x) { return std::tanh(x); });
 }
 
@@ -291,7 +307,9 @@ OperatorDefinition definitions::tanh() {
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::fixed,
+                  .takes_int16 = true,
                   .fixed_grid = tanh_grid,
+                  .fixed_int16_grid = int16_sigmoid_grid,
                   .check = check_fixed_output,
                   .make_kernel = make_tanh,
                   .byte_table = tanh_table});

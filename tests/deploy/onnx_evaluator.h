@@ -357,6 +357,11 @@ class OnnxEvaluator {
     if (node.op == "Sub") return map(node, [](double a, double b) { return a - b; });
     if (node.op == "Max") return map(node, [](double a, double b) { return std::max(a, b); });
     if (node.op == "Min") return map(node, [](double a, double b) { return std::min(a, b); });
+    if (node.op == "Elu")
+      return map(node, [](double a, double) { return a < 0 ? std::expm1(a) : a; });
+    if (node.op == "Erf") return map(node, [](double a, double) { return std::erf(a); });
+    if (node.op == "Sqrt") return map(node, [](double a, double) { return std::sqrt(a); });
+    if (node.op == "Reciprocal") return map(node, [](double a, double) { return 1.0 / a; });
     if (node.op == "Tanh") return map(node, [](double a, double) { return std::tanh(a); });
     if (node.op == "Sigmoid") {
       return map(node, [](double a, double) { return 1.0 / (1.0 + std::exp(-a)); });

@@ -38,12 +38,17 @@ DrawnOperator draw_leaky_relu(Draw& draw) {
   return {model, {}, true, [](Draw&) { return Values{to_bytes(every_code())}; }};
 }
 
+DrawnOperator draw_any_rsqrt(Draw& draw) {
+  return {draw_rsqrt(draw), {}, true, [](Draw&) { return Values{to_bytes(every_code())}; }};
+}
+
 std::vector<OperatorCase> exported_cases() {
   std::vector<OperatorCase> cases = operator_cases();
   cases.push_back(fixed_scale_case("Softmax", OpCode::softmax));
   cases.push_back(fixed_scale_case("Logistic", OpCode::logistic));
   cases.push_back(fixed_scale_case("Tanh", OpCode::tanh));
   cases.push_back({"LeakyRelu", 8, draw_leaky_relu});
+  cases.push_back({"Rsqrt", 8, draw_any_rsqrt});
   return cases;
 }
 

@@ -3,6 +3,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/conv_models.h>
+#include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/models.h>
 
@@ -122,6 +123,22 @@ TEST(RuntimeWarnings, OfARescalingRelu6UnderDoubleAlone) {
   EXPECT_TRUE(runtime_warnings(relu6(0.02F, -128, "fp32")).empty());
 }
 
+TEST(RuntimeWarnings, OfWhatTfliteMicroLacksUnderDoubleAlone) {
+  const auto under = [](IntegerModel model, const std::string& contract) {
+    model.metadata["octet.rounding"] = contract;
+    return model;
+  };
+  const IntegerModel gelu =
+      function_model(OpCode::gelu, quant(0.1F, 0), quant(0.1F, -100), GeluAttributes{});
+  expect_one(under(gelu, "double"), {"(GELU) 'y'", "TFLite Micro has no GELU"});
+  EXPECT_TRUE(runtime_warnings(under(gelu, "fp32")).empty());
+  const IntegerModel most =
+      model_of(extreme_pair(OpCode::maximum, {.first = {1, 2, 3}, .second = {1, 2, 1}}));
+  expect_one(under(most, "double"), {"(MAXIMUM) 'y'", "CMSIS-NN computes wrong values"});
+  EXPECT_TRUE(runtime_warnings(under(most, "single")).empty());
+  EXPECT_TRUE(runtime_warnings(under(model_of(extreme_pair(OpCode::minimum)), "double")).empty());
+}
+
 TEST(RuntimeWarnings, OfASoftmaxOverOneClass) {
   const auto softmax = [](std::int32_t classes) {
     return make_unary(OpCode::softmax, {"x", DType::int8, {1, classes}, {}, quant(0.1F, -3), {}},
@@ -129,6 +146,28 @@ TEST(RuntimeWarnings, OfASoftmaxOverOneClass) {
   };
   expect_one(softmax(1), {"operator 0 (SOFTMAX) 'y'", "ONNX Runtime 1.30", "sigmoid"});
   EXPECT_TRUE(runtime_warnings(softmax(2)).empty());
+}
+
+TEST(RuntimeWarnings, OfScalesOfInt16ThatAreNearPowersOfTwo) {
+  const auto warned = [](OpCode code, float scale) {
+    const QuantParams out = definition(code).fixed_int16_grid();
+    return make_unary(code, {"x", DType::int16, {1, 4}, {}, quant(scale, 0, DType::int16), {}},
+                      {"y", DType::int16, {1, 4}, {}, out, {}});
+  };
+  expect_one(warned(OpCode::logistic, 8.0F / 32767), {"(LOGISTIC) 'y'", "counts as 2^-12"});
+  expect_one(warned(OpCode::tanh, 1.0F / 2048), {"(TANH) 'y'", "TFLite Micro keeps to its table"});
+  EXPECT_TRUE(runtime_warnings(warned(OpCode::logistic, 1.0F / 2048)).empty());
+  EXPECT_TRUE(runtime_warnings(warned(OpCode::tanh, 10.0F / 32767)).empty());
+  const auto sum = [](float scale) {
+    const QuantParams grid = quant(scale, 0, DType::int16);
+    RawModelBuilder b;
+    b.model.inputs = {b.activation("x", {1, 4}, DType::int16, grid)};
+    b.model.outputs = {b.activation("y", {1, 4}, DType::int16, grid)};
+    b.op(OpCode::add, {0, 0}, 1);
+    return b.model;
+  };
+  expect_one(sum(0.25F), {"(ADD) 'y'", "powers of two"});
+  EXPECT_TRUE(runtime_warnings(sum(0.3F)).empty());
 }
 
 TEST(RuntimeWarnings, OfDenseLayersOnInt16) {

@@ -379,6 +379,8 @@ class ModelDrawer {
         complete_pair(op);
         op.attributes = BinaryAttributes{.activation = draw_activation()};
         return {dtype, shape};
+      case OpCode::maximum:
+      case OpCode::minimum:
       case OpCode::prelu:
         complete_pair(op);
         return {dtype, shape};
@@ -416,6 +418,9 @@ class ModelDrawer {
         op.attributes =
             LeakyReluAttributes{.alpha = bytes_.flag() ? -bytes_.scale() : bytes_.scale()};
         return {dtype, shape};
+      case OpCode::gelu:
+        op.attributes = GeluAttributes{.approximate = bytes_.flag()};
+        return {dtype, shape};
       case OpCode::softmax:
         op.attributes = SoftmaxAttributes{.beta = bytes_.scale()};
         return {dtype, shape};
@@ -425,11 +430,13 @@ class ModelDrawer {
         return {DType::float32, shape};
       case OpCode::reshape:
         return {dtype, {static_cast<std::int32_t>(tensor(op.inputs[0]).size())}};
+      case OpCode::elu:
       case OpCode::hard_swish:
       case OpCode::logistic:
       case OpCode::relu:
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
+      case OpCode::rsqrt:
       case OpCode::tanh:
         return {dtype, shape};
     }
@@ -446,7 +453,8 @@ class ModelDrawer {
     for (std::int32_t i = split == nullptr ? 1 : split->num_splits; i > 0; --i) {
       op.outputs.push_back(add(dtype, shape));
       fix_output_scale(op.code);
-      if (definition(op.code).output_grid == OutputGrid::same_as_input) {
+      const OutputGrid grid = definition(op.code).output_grid;
+      if (grid == OutputGrid::same_as_input || grid == OutputGrid::same_as_inputs) {
         model_.tensors.back().quantization = tensor(from).quantization;
       }
     }

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/compress/post_training.h>
 #include <octet/core/error.h>
@@ -195,6 +196,26 @@ TEST(ImportTflite, PadsChannelsToo) {
   }
 }
 
+TEST(ImportTflite, MergesAndFunctionsOfOneValue) {
+  RawModelBuilder b;
+  std::int32_t x = b.activation("x", {1, 6}, DType::float32);
+  b.model.inputs = {x};
+  const auto append = [&](OpCode code, std::vector<std::int32_t> inputs,
+                          OperatorAttributes attributes = NoAttributes{}) {
+    const std::int32_t y =
+        b.activation(fmt::format("y{}", b.model.tensors.size()), {1, 6}, DType::float32);
+    b.op(code, std::move(inputs), y, attributes);
+    return y;
+  };
+  const std::int32_t elu = append(OpCode::elu, {x});
+  const std::int32_t gelu = append(OpCode::gelu, {x}, GeluAttributes{.approximate = true});
+  const std::int32_t most = append(OpCode::maximum, {elu, gelu});
+  const std::int32_t least = append(OpCode::minimum, {most, x});
+  b.model.outputs = {
+      append(OpCode::sub, {least, elu}, BinaryAttributes{.activation = FusedActivation::relu6})};
+  expect_as_interpreted(b.model);
+}
+
 TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
   RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 3}, DType::float32);
@@ -203,13 +224,13 @@ TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
   const std::int32_t w = b.activation("w", {1, 3}, DType::float32);
   b.op(OpCode::relu, {x}, y);
   b.op(OpCode::relu_n1_to_1, {y}, z);
-  b.op(OpCode::sub, {y, z}, w);
+  b.op(OpCode::sub, {b.constant("c", {3}, DType::float32, std::vector<float>{1, 2, 3}), z}, w);
   b.model.inputs = {x};
   b.model.outputs = {w};
   const std::string message = message_of<FormatError>([&] { import_float_model(b.model); });
   expect_mentions(message, "1 of 3 operators can be imported");
   expect_mentions(message, "operator 1 (RELU_N1_TO_1, \"z\"): no layer computes it");
-  expect_mentions(message, "operator 2 (SUB, \"w\"): of two computed operands");
+  expect_mentions(message, "operator 2 (SUB, \"w\"): of a constant as its first operand");
 }
 
 TEST(ImportTflite, RefusesAResultThatIsAConstant) {

@@ -191,14 +191,29 @@ bool add_transposed(CaseFolder& folder, std::uint32_t seed) {
   return add_graph(folder, fmt::format("transposed-{:03}", seed), model, seed);
 }
 
-/// MUL, ADD or SUB with a constant, shapes that broadcast among them, PRELU, HARD_SWISH or
-/// RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
+/// MUL, ADD, SUB, MAXIMUM or MINIMUM with a constant, shapes that broadcast among them, PRELU,
+/// HARD_SWISH, ELU, GELU, RSQRT or RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
 bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const std::string name = fmt::format("elementwise-{:03}", seed);
-  switch (seed % 4) {
+  switch (seed % 8) {
     case 0:
       return add_graph(folder, name, test::draw_constant_pair(draw, /*batched=*/true), seed);
+    case 4: {
+      test::Pair pair = test::draw_extreme(draw, /*batched=*/true);
+      std::size_t size = 1;
+      for (const std::int32_t extent : pair.second) size *= static_cast<std::size_t>(extent);
+      pair.constant = test::random_codes(size, draw);
+      return add_graph(folder, name, test::model_of(pair, /*batched=*/true), seed);
+    }
+    case 5:
+      return add_graph(folder, name, test::draw_smooth(draw, std::nullopt), seed);
+    case 6: {
+      const GeluAttributes form{.approximate = draw.between(0, 1) == 1};
+      return add_graph(folder, name, test::draw_smooth(draw, form), seed);
+    }
+    case 7:
+      return add_graph(folder, name, test::draw_rsqrt(draw), seed);
     case 1:
       return add_graph(folder, name, test::draw_hard_swish(draw), seed);
     case 2:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/dense.h>
+#include <octet/layers/layer_registry.h>
 #include <octet/layers/sequential.h>
 #include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/core/thrown.h>
@@ -27,6 +28,12 @@ std::unique_ptr<L> with_values(L layer, const Shape& input_shape) {
     Random(3).fill_uniform(tensor.mutable_span(), -1.0F, 1.0F);
   }
   return result;
+}
+
+/// Fails unless the layer's description makes a layer of the same description.
+inline void expect_made_again(const Layer& layer) {
+  const Description description = describe_layer(layer);
+  EXPECT_EQ(describe_layer(*make_layer(description)).to_json(), description.to_json());
 }
 
 inline ForwardContext training(std::uint64_t seed = 0) {

@@ -10,7 +10,7 @@
 #include <array>
 #include <cmath>
 
-// Add and Multiply, whose inputs may repeat along axes; HardSwish.
+// Add and other layers whose two inputs may repeat along axes; HardSwish.
 
 namespace octet::test::merge_test {
 namespace {
@@ -30,6 +30,33 @@ TEST(Multiply, MultipliesAndClamps) {
   const Tensor b = Tensor::from({1, 2, 2}, {5, 1, -1, 2});
   expect_tensor(merged(Multiply(), a, b), {1, 2, 2}, {5, -2, -3, 8});
   expect_tensor(merged(Multiply(Activation::relu6), a, b), {1, 2, 2}, {5, 0, 0, 6});
+}
+
+TEST(Merge, LayersComputeTheirFormula) {
+  const Tensor a = Tensor::from({1, 2, 2}, {1, -2, 3, 4});
+  const Tensor b = Tensor::from({1, 2, 2}, {5, 1, -1, 4});
+  expect_tensor(merged(Subtract(), a, b), {1, 2, 2}, {-4, -3, 4, 0});
+  expect_tensor(merged(Subtract(Activation::relu), a, b), {1, 2, 2}, {0, 0, 4, 0});
+  expect_tensor(merged(Average(), a, b), {1, 2, 2}, {3, -0.5F, 1, 4});
+  expect_tensor(merged(Average(Activation::relu), a, b), {1, 2, 2}, {3, 0, 1, 4});
+  expect_tensor(merged(Maximum(), a, b), {1, 2, 2}, {5, 1, 3, 4});
+  expect_tensor(merged(Minimum(), a, b), {1, 2, 2}, {1, -2, -1, 4});
+}
+
+template <class L>
+void expect_merge_gradients(L layer) {
+  const std::array<Shape, 2> shapes = {Shape{2, 3}, Shape{1, 3}};
+  layer.build_all(shapes, Random(1));
+  const auto result = gradcheck([&](const auto& in) { return square(layer.forward_all(in, {})); },
+                                {random_tensor({2, 2, 3}, 1), random_tensor({2, 1, 3}, 2)});
+  EXPECT_TRUE(result.ok) << layer.type() << result.message;
+}
+
+TEST(Merge, LayersHaveTheGradientsOfTheirFormula) {
+  expect_merge_gradients(Subtract());
+  expect_merge_gradients(Average());
+  expect_merge_gradients(Maximum());
+  expect_merge_gradients(Minimum());
 }
 
 TEST(Merge, RepeatsAlongAxesOfOne) {
@@ -81,6 +108,10 @@ TEST(Merge, LayersAreMadeAgainOfTheirDescription) {
   EXPECT_EQ(clamped->type(), "Multiply");
   EXPECT_EQ(clamped->activation(), Activation::relu6);
   EXPECT_EQ(Multiply(Activation::relu).with_activation(Activation::relu6), nullptr);
+  EXPECT_EQ(make_layer(describe_layer(Subtract(Activation::relu)))->activation(), Activation::relu);
+  EXPECT_EQ(make_layer(describe_layer(Average(Activation::relu)))->activation(), Activation::relu);
+  EXPECT_EQ(make_layer(describe_layer(Maximum("m")))->type(), "Maximum");
+  EXPECT_EQ(make_layer(describe_layer(Minimum("m")))->type(), "Minimum");
   EXPECT_EQ(make_layer(describe_layer(HardSwish("h")))->type(), "HardSwish");
 }
 

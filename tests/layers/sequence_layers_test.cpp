@@ -1,9 +1,7 @@
 // Layers over sequences compute their formulas and gradients, and refuse shapes by name.
 
-#include <octet/core/gradcheck.h>
-#include <octet/core/ops/ops.h>
 #include <octet/layers/layers.h>
-#include <octet/tests/layers/layer_testing.h>
+#include <octet/tests/layers/drawn_layers.h>
 
 #include <cmath>
 #include <functional>
@@ -108,20 +106,13 @@ std::vector<Vector> naive_states(const RecurrentCase& of, const Layer& layer,
   return all;
 }
 
-/// Builds a layer, and draws its parameters, biases too.
-void draw(Layer& layer, const std::vector<Shape>& shapes) {
-  layer.build_all(shapes, Random(3));
-  std::uint64_t seed = 40;
-  for (auto& [name, parameter] : layer.parameters()) {
-    const Tensor values = Tensor::normal(parameter.shape(), Random(++seed), 0.0F, 0.6F);
-    std::ranges::copy(values.span(), parameter.mutable_span().begin());
+/// The steps [batch, 1, features] of sequences.
+std::vector<Tensor> split_steps(const Tensor& x) {
+  std::vector<Tensor> steps;
+  for (Index t = 0; t < x.dim(1); ++t) {
+    steps.push_back(slice(x, {{0, x.dim(0)}, {t, t + 1}, {0, x.dim(2)}}));
   }
-}
-
-template <class L>
-L drawn(L layer, const std::vector<Shape>& shapes) {
-  draw(layer, shapes);
-  return layer;
+  return steps;
 }
 
 class RecurrentLayers : public ::testing::TestWithParam<RecurrentCase> {};
@@ -183,86 +174,54 @@ TEST_P(RecurrentLayers, StartAsKerasDoes) {
   }
 }
 
-TEST(SelfAttention, ComputesItsFormula) {
-  constexpr std::size_t kHeads = 2;
-  constexpr std::size_t kDim = 3;
-  SelfAttention layer = drawn(SelfAttention(kHeads, kDim), {Shape{kSteps, kFeatures}});
-  const Tensor x = Tensor::normal({1, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
-  const auto project = [&](const std::string& name, const std::vector<double>& from,
-                           std::size_t columns) {
-    const Tensor kernel = tensor_named(layer.parameters(), name + "_kernel");
-    const Tensor bias = tensor_named(layer.parameters(), name + "_bias");
-    const std::size_t rows = from.size() / kSteps;
-    std::vector<double> result;
-    for (std::size_t t = 0; t < kSteps; ++t) {
-      for (std::size_t c = 0; c < columns; ++c) {
-        double sum = bias.data()[c];
-        for (std::size_t i = 0; i < rows; ++i) {
-          sum += from[t * rows + i] * kernel.data()[i * columns + c];
-        }
-        result.push_back(sum);
-      }
-    }
-    return result;
-  };
-  const std::vector<double> values(x.span().begin(), x.span().end());
-  constexpr std::size_t kColumns = kHeads * kDim;
-  const auto q = project("query", values, kColumns);
-  const auto k = project("key", values, kColumns);
-  const auto v = project("value", values, kColumns);
-  std::vector<double> context(kSteps * kColumns);
-  for (std::size_t head = 0; head < kHeads; ++head) {
-    for (std::size_t t = 0; t < kSteps; ++t) {
-      std::vector<double> weights(kSteps);
-      double total = 0.0;
-      for (std::size_t s = 0; s < kSteps; ++s) {
-        double score = 0.0;
-        for (std::size_t c = head * kDim; c < (head + 1) * kDim; ++c) {
-          score += q[t * kColumns + c] * k[s * kColumns + c];
-        }
-        total += weights[s] = std::exp(score / std::sqrt(static_cast<double>(kDim)));
-      }
-      for (std::size_t c = head * kDim; c < (head + 1) * kDim; ++c) {
-        for (std::size_t s = 0; s < kSteps; ++s) {
-          context[t * kColumns + c] += weights[s] / total * v[s * kColumns + c];
-        }
-      }
-    }
-  }
-  const auto expected = project("output", context, kFeatures);
-  const Tensor y = layer.forward(x, {});
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(y.data()[i], expected[i], 1e-4) << i;
-  }
-}
-
-void expect_gradients(Layer& built, const std::vector<Shape>& shapes) {
-  draw(built, shapes);
-  std::vector<Tensor> inputs;
-  std::uint64_t seed = 10;
-  for (const Shape& shape : shapes) {
-    inputs.push_back(Tensor::normal(shape.with_batch(2), Random(++seed), 0.0F, 1.0F));
-    inputs.back().set_requires_grad(true);
-  }
-  const std::size_t count = inputs.size();
-  for (auto& [name, parameter] : built.parameters()) inputs.push_back(parameter);
-  const auto f = [&](const std::vector<Tensor>& at) {
-    const Tensor y = built.forward_all(std::span(at).first(count), training());
-    return sum(mul(y, y));
-  };
-  const GradcheckResult result = gradcheck(f, inputs);
-  EXPECT_TRUE(result.ok) << result.message;
-}
-
 TEST_P(RecurrentLayers, HaveTheGradientsOfTheirFormula) {
   std::vector<Shape> shapes = {{3, 2}};
   expect_gradients(*GetParam().make(2, true), shapes);
   shapes.resize(1 + GetParam().states, Shape{2});
   expect_gradients(*GetParam().make(2, false), shapes);
 }
-TEST(SelfAttention, HasTheGradientsOfItsFormula) {
-  SelfAttention layer(2, 2);
+TEST(Bidirectional, MergesBothDirections) {
+  const Shape shape = {kSteps, kFeatures};
+  const Tensor x = Tensor::normal(shape.with_batch(2), Random(5), 0.0F, 1.0F);
+  const std::vector<Tensor> steps = split_steps(x);
+  const Tensor turned = concatenate({steps.rbegin(), steps.rend()}, 1);
+  for (const bool all : {true, false}) {
+    const GRUOptions options{.return_sequences = all};
+    for (const MergeMode mode :
+         {MergeMode::concat, MergeMode::sum, MergeMode::mul, MergeMode::ave}) {
+      Bidirectional both = drawn(Bidirectional(GRU(3, options), {.merge_mode = mode}), {shape});
+      const auto direction = [&](const std::string& name, const Tensor& from) {
+        GRU one = drawn(GRU(3, options), {shape});
+        for (auto& [own, tensor] : one.parameters()) {
+          const Tensor given = tensor_named(both.parameters(), name + "_" + own);
+          std::ranges::copy(given.span(), tensor.mutable_span().begin());
+        }
+        return one.forward(from, {});
+      };
+      const Tensor forward = direction("forward", x);
+      Tensor backward = direction("backward", turned);
+      if (all) {
+        const std::vector<Tensor> states = split_steps(backward);
+        backward = concatenate({states.rbegin(), states.rend()}, 1);
+      }
+      const Tensor expected = mode == MergeMode::concat ? concatenate({forward, backward}, -1)
+                              : mode == MergeMode::sum  ? forward + backward
+                              : mode == MergeMode::mul  ? forward * backward
+                                                        : (forward + backward) * 0.5F;
+      const Tensor found = both.forward(x, {});
+      EXPECT_EQ(found.shape(), expected.shape());
+      EXPECT_EQ(found.shape().without_batch(), both.output_shape());
+      EXPECT_TRUE(std::ranges::equal(found.span(), expected.span()));
+      expect_made_again(both);
+    }
+  }
+}
+
+TEST(Bidirectional, HasTheGradientsOfItsFormula) {
+  Bidirectional layer(LSTM(2, {.return_sequences = true}), {.merge_mode = MergeMode::ave});
   expect_gradients(layer, {Shape{3, 2}});
+  EXPECT_THROW(Bidirectional(std::unique_ptr<Recurrent>()), InvalidArgument);
+  EXPECT_THROW(parse_merge_mode("max"), InvalidArgument);
 }
 
 TEST(GRU, JoinsTheStatesOfAsManySteps) {
@@ -293,11 +252,16 @@ TEST(SequenceLayers, RefuseShapesByName) {
   EXPECT_EQ(message(LSTM(3, {.name = "l"}), {Shape{4, 2}, Shape{3}}),
             "LSTM \"l\": expected sequences [steps, features], and behind them no other input or 2 "
             "first states, each [3] or [1, 3], found [4, 2], [3]");
-  EXPECT_EQ(message(SelfAttention(1, 3, {.name = "a"}), {Shape{4}}),
-            "SelfAttention \"a\": expected sequences [steps, features], found [4]");
+  EXPECT_EQ(message(MultiHeadAttention(1, 3, {.name = "a"}), {Shape{4}}),
+            "MultiHeadAttention \"a\": expected sequences [steps, features] as query, value and "
+            "key, the last two of as many steps of at least 1, found [4]");
+  EXPECT_EQ(
+      message(MultiHeadAttention(1, 3, {.name = "a"}), {Shape{4, 2}, Shape{3, 2}, Shape{2, 2}}),
+      "MultiHeadAttention \"a\": expected sequences [steps, features] as query, value and "
+      "key, the last two of as many steps of at least 1, found [4, 2], [3, 2], [2, 2]");
   EXPECT_THROW(GRU(0), InvalidArgument);
   EXPECT_THROW(LSTM(-1), InvalidArgument);
-  EXPECT_THROW(SelfAttention(0, 2), InvalidArgument);
+  EXPECT_THROW(MultiHeadAttention(0, 2), InvalidArgument);
 }
 
 }  // namespace

@@ -327,6 +327,18 @@ DrawnOperator drawn_resize(const Resize& r, DType dtype) {
 
 // ---- One operand
 
+inline DrawnOperator drawn_smooth(Draw& draw, const GeluOrElu& form) {
+  const IntegerModel model = draw_smooth(draw, form);
+  return {model, by_values<std::int8_t>([model, form](const auto& x, Rounding rounding) {
+            std::vector<std::int8_t> y;
+            for (const std::int8_t value : x) {
+              y.push_back(naive_smooth(value, model, form, rounding));
+            }
+            return y;
+          }),
+          true, [](Draw&) { return Values{to_bytes(every_code())}; }};
+}
+
 /// Every quantized value.
 inline DrawnOperator drawn_hard_swish(const QuantParams& in, const QuantParams& out) {
   return {hard_swish_model(in, out), by_values<std::int8_t>([in, out](const auto& x, Rounding) {

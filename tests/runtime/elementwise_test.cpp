@@ -67,6 +67,23 @@ TEST(QuantizedMul, FitsAGridWhoseScaleIsNextToNothing) {
   EXPECT_EQ(fitted(1e-30F), 0.125F / 128);
 }
 
+TEST(Rsqrt, IsNearTheFunction) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Draw draw(seed);
+    const IntegerModel model = draw_rsqrt(draw);
+    const QuantParams& in = model.tensors[0].quantization;
+    const QuantParams& out = model.tensors[1].quantization;
+    Interpreter interpreter(model);
+    const auto found = run<std::int8_t, std::int8_t>(interpreter, every_code());
+    EXPECT_EQ(found[0], 127);
+    for (int i = 1; i < 256; ++i) {
+      const double y = 1.0 / std::sqrt(double{in.scale()} * i);
+      EXPECT_NEAR(found[static_cast<std::size_t>(i)],
+                  std::clamp(y / double{out.scale()} + out.zero_point(), -128.0, 127.0), 1.0);
+    }
+  }
+}
+
 TEST(HardSwish, IsNearTheFunction) {
   const QuantParams in = quant(0.05F, 10);
   const QuantParams out = quant(0.03F, -100);

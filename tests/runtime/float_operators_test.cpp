@@ -30,13 +30,26 @@ TEST(FloatOperators, OfTwoOperandsThatBroadcast) {
   EXPECT_EQ(computed(b.model, {3, 4, 40, -1}), (Floats{-2.5F, -6, -39.5F, -1}));
   b.model.operators[0] = {.code = OpCode::prelu, .inputs = {0, c}, .outputs = {y}};
   EXPECT_EQ(computed(b.model, {3, -4, -40, -1}), (Floats{3, 8, -20, 2}));
+  b.model.operators[0].code = OpCode::maximum;
+  EXPECT_EQ(computed(b.model, {3, -4, -40, -1}), (Floats{3, -2, 0.5F, -1}));
+  b.model.operators[0].code = OpCode::minimum;
+  EXPECT_EQ(computed(b.model, {3, -4, -40, -1}), (Floats{0.5F, -4, -40, -2}));
 }
 
-TEST(FloatOperators, HardSwish) {
-  const IntegerModel model =
-      make_unary(OpCode::hard_swish, {"x", DType::float32, {1, 5}, {}, {}, {}},
-                 {"y", DType::float32, {1, 5}, {}, {}, {}});
-  EXPECT_EQ(computed(model, {-4, -3, -1.5F, 0, 4}), (Floats{0, 0, -0.375F, 0, 4}));
+TEST(FloatOperators, OfOneOperand) {
+  const auto computed_by = [](OpCode code, const Floats& x) {
+    return computed(make_unary(code, {"x", DType::float32, {1, 5}, {}, {}, {}},
+                               {"y", DType::float32, {1, 5}, {}, {}, {}}),
+                    x);
+  };
+  EXPECT_EQ(computed_by(OpCode::hard_swish, {-4, -3, -1.5F, 0, 4}), (Floats{0, 0, -0.375F, 0, 4}));
+  EXPECT_EQ(computed_by(OpCode::rsqrt, {0.25F, 1, 4, 16, 100}), (Floats{2, 1, 0.5F, 0.25F, 0.1F}));
+  const auto expect_near = [&](OpCode code, const Floats& expected) {
+    const Floats found = computed_by(code, {-20, -1, 0, 0.5F, 3});
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6F);
+  };
+  expect_near(OpCode::elu, {-1, -0.6321206F, 0, 0.5F, 3});
+  expect_near(OpCode::gelu, {0, -0.1586553F, 0, 0.3457312F, 2.9959503F});
 }
 
 TEST(FloatOperators, PadsAreZeroOrTheirValue) {

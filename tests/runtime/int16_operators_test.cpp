@@ -5,7 +5,10 @@
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/packed_models.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
 namespace octet::test::int16_operators_test {
 namespace {
@@ -167,9 +170,63 @@ TEST(Int16, IsRefusedByName) {
   expect_refused(stored_in(changed, 4), {"stored in 8 bits", "found 4"});
 
   const ModelTensor codes{"x", DType::int16, {1, 4}, {}, quant(0.1F, 0, DType::int16), {}};
-  for (const OpCode code : {OpCode::relu, OpCode::tanh, OpCode::softmax}) {
+  for (const OpCode code : {OpCode::relu, OpCode::elu, OpCode::softmax}) {
     expect_refused(make_unary(code, codes, codes),
                    {std::string(to_string(code)), "int16", "not supported"});
+  }
+}
+
+/// `code` of all int16 values, 257 apart.
+std::vector<std::int16_t> sigmoids(OpCode code, float scale, const std::vector<std::int16_t>& x) {
+  const auto size = static_cast<std::int32_t>(x.size());
+  Interpreter interpreter(
+      make_unary(code, {"x", DType::int16, {1, size}, {}, quant(scale, 0, DType::int16), {}},
+                 {"y", DType::int16, {1, size}, {}, quant(1.0F / 32768, 0, DType::int16), {}}),
+      {.rounding = Rounding::q15});
+  return run<std::int16_t, std::int16_t>(interpreter, x);
+}
+
+TEST(Int16, LogisticAndTanhAreNearTheirFunctions) {
+  std::vector<std::int16_t> x;
+  for (int q = -32768; q <= 32767; q += 257) x.push_back(static_cast<std::int16_t>(q));
+  for (const float scale : {1e-7F, 3e-5F, 10.0F / 32767, 1.0F / 4096, 1.0F / 2048, 1e-3F, 5.0F}) {
+    const auto logistic = sigmoids(OpCode::logistic, scale, x);
+    const auto tanh = sigmoids(OpCode::tanh, scale, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double real = double{scale} * x[i];
+      EXPECT_NEAR(logistic[i], std::min(32768 / (1 + std::exp(-real)), 32767.0), 4.0) << scale;
+      EXPECT_NEAR(tanh[i], std::min(32768 * std::tanh(real), 32767.0), 8.0) << scale;
+    }
+  }
+  EXPECT_THROW(sigmoids(OpCode::tanh, 5.4F, x), FormatError);
+}
+
+TEST(Int16, SumsAndProductsAreNearTheirFunctions) {
+  Draw draw(3);
+  const std::vector<std::int16_t> a = random_int16(500, draw);
+  const std::vector<std::int16_t> b = random_int16(500, draw);
+  for (const OpCode code : {OpCode::add, OpCode::sub, OpCode::mul}) {
+    const float first = draw.uniform(1e-5F, 1e-3F);
+    const float second = draw.uniform(1e-5F, 1e-3F);
+    const float out = code == OpCode::mul ? first * second * 20000.0F : first + second;
+    RawModelBuilder builder;
+    const auto add = [&](const char* name, float scale) {
+      return builder.activation(name, {1, 500}, DType::int16, quant(scale, 0, DType::int16));
+    };
+    builder.model.inputs = {add("a", first), add("b", second)};
+    builder.model.outputs = {add("y", out)};
+    builder.op(code, {0, 1}, 2, BinaryAttributes{.activation = FusedActivation::relu});
+    Interpreter interpreter(builder.model, {.rounding = Rounding::q15});
+    std::ranges::copy(a, interpreter.input<std::int16_t>(0).begin());
+    std::ranges::copy(b, interpreter.input<std::int16_t>(1).begin());
+    interpreter.invoke();
+    const auto y = std::as_const(interpreter).output<std::int16_t>();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double x = double{first} * a[i];
+      const double z = double{second} * b[i];
+      const double real = code == OpCode::add ? x + z : code == OpCode::sub ? x - z : x * z;
+      EXPECT_NEAR(y[i], std::clamp(real / double{out}, 0.0, 32767.0), 1.0);
+    }
   }
 }
 

@@ -164,6 +164,13 @@ IntegerModel model_of_one(OpCode code) {
       return unary(DType::float32, DType::int8, quant(0.03F, 3));
     case OpCode::prelu:
       return model_of(draw_prelu(draw));
+    case OpCode::maximum:
+    case OpCode::minimum:
+      return model_of(extreme_pair(code));
+    case OpCode::rsqrt:
+      return rsqrt_model(quant(0.01F, -128), quant(0.04F, -128));
+    case OpCode::elu:
+    case OpCode::gelu:
     case OpCode::leaky_relu:
     case OpCode::relu:
     case OpCode::relu6:

@@ -52,6 +52,10 @@ inline std::vector<OperatorCase> operator_cases() {
          if (d.between(0, 3) == 0) p.constant.clear();
          return drawn(p);
        }},
+      {"Extreme", 100, [](Draw& d) { return drawn(with_constant(draw_extreme(d), d)); }},
+      {"Elu", 40, [](Draw& d) { return drawn_smooth(d, std::nullopt); }},
+      {"Gelu", 40, [](Draw& d) { return drawn_smooth(d, GeluAttributes{}); }},
+      {"GeluByTanh", 40, [](Draw& d) { return drawn_smooth(d, GeluAttributes{true}); }},
       {"BatchMatmul", 150, [](Draw& d) { return drawn(with_constant(draw_matmul(d), d)); }},
       {"HardSwish", 70, draw_any_hard_swish},
       {"Squeeze", 20, drawn_squeeze},
@@ -81,6 +85,7 @@ inline std::vector<OperatorCase> batched_operator_cases() {
   return {
       {"BatchedBinary", 50,
        [](Draw& d) { return drawn(with_constant(draw_pair(d, true), d), true); }},
+      {"BatchedExtreme", 50, [](Draw& d) { return drawn(draw_extreme(d, true), true); }},
       {"BatchedPrelu", 50, [](Draw& d) { return drawn(draw_prelu(d, true), true); }},
       {"BatchedStridedSlice", 50,
        [](Draw& d) {

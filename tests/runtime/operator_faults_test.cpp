@@ -206,6 +206,21 @@ FaultyOperator hard_swish() {
           {{scale(1, 0.5F / 128), said}, {scale(1, 1e-9F), said}}};
 }
 
+FaultyOperator maximum() {
+  const std::string said = "need the same single scale and zero point";
+  return {"Maximum",
+          model_of(extreme_pair(OpCode::maximum)),
+          {{scale(0, 0.5F), said}, {scale(1, 0.5F), said}, {scale(2, 0.5F), said}}};
+}
+
+FaultyOperator rsqrt() {
+  return {"Rsqrt",
+          rsqrt_model(quant(0.01F, -128), quant(0.05F, -128)),
+          {{zero_point(0, -127),
+            "expected an input of zero point -128, which has no values below "
+            "0, found -127"}}};
+}
+
 FaultyOperator mean() {
   return {"Mean",
           model_of(Mean{}),
@@ -346,7 +361,7 @@ INSTANTIATE_TEST_SUITE_P(, OperatorFaults,
                                            transpose(), squeeze(), pad(), pad_v2(), resize(),
                                            binary("Add", OpCode::add), binary("Sub", OpCode::sub),
                                            binary("Mul", OpCode::mul), prelu(), batch_matmul(),
-                                           hard_swish(), mean(),
+                                           hard_swish(), maximum(), rsqrt(), mean(),
                                            pool("AveragePool2D", OpCode::average_pool_2d),
                                            pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(),
                                            depthwise_conv_2d(), transpose_conv()),

@@ -64,6 +64,10 @@ COperator c_forms::relu_n1_to_1() {
   return {.reads_all_inputs = false, .make = make_byte_table_layer};
 }
 
+COperator c_forms::elu() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
+COperator c_forms::gelu() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
+COperator c_forms::rsqrt() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
+
 COperator c_forms::leaky_relu() {
   return {.reads_all_inputs = false, .make = make_byte_table_layer};
 }

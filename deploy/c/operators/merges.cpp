@@ -213,6 +213,22 @@ CLayer make_prelu_layer(const CPlan& plan, const CStep& step) {
   return layer;
 }
 
+constexpr std::string_view kExtreme = R"(const int8_t a = first[@first@];
+const int8_t b = second[@second@];
+output[@place@] = a @than@ b ? a : b;
+)";
+
+CLayer make_extreme_layer(const CPlan& plan, const CStep& step) {
+  CLayer layer;
+  layer.summary = summary_of(step, binary_detail(step));
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["than"] = quantized_extreme(step.source).takes_larger() ? ">" : "<";
+  f["loops"] = binary_loops(step.source, kExtreme, f);
+  layer.function = fill(kPair, f);
+  return layer;
+}
+
 constexpr std::string_view kPart = R"(    for (int32_t i = 0; i < @count@; ++i) {
         for (int32_t k = 0; k < @elements@; ++k) {
             output[i * @stride@ + @offset@ + k] = input@number@[i * @elements@ + k];
@@ -251,6 +267,9 @@ COperator c_forms::sub() { return {.reads_all_inputs = true, .make = make_add_la
 COperator c_forms::mul() { return {.reads_all_inputs = true, .make = make_mul_layer}; }
 
 COperator c_forms::prelu() { return {.reads_all_inputs = true, .make = make_prelu_layer}; }
+
+COperator c_forms::maximum() { return {.reads_all_inputs = true, .make = make_extreme_layer}; }
+COperator c_forms::minimum() { return {.reads_all_inputs = true, .make = make_extreme_layer}; }
 
 COperator c_forms::concatenation() {
   return {.reads_all_inputs = true, .make = make_concatenation_layer};

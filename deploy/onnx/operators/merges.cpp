@@ -88,6 +88,19 @@ void write_add(OnnxNodes& nodes, const Operands& o) {
   });
 }
 
+void write_extreme(OnnxNodes& nodes, const Operands& o, std::string_view op) {
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  if (!o.output().is_quantized()) {
+    return nodes.node_to(op, {values.value(o.op.inputs[0]), values.value(o.op.inputs[1])}, out);
+  }
+  const std::string first = nodes.integers(o.op.inputs[0], OnnxType::int32, name + "/first");
+  const std::string second = nodes.integers(o.op.inputs[1], OnnxType::int32, name + "/second");
+  nodes.node_to("Cast", {values.node(op, {first, second}, name + "/integers")}, out,
+                {{"to", static_cast<std::int64_t>(values.type_of(out))}});
+}
+
 }  // namespace
 
 void onnx_forms::mul(OnnxNodes& nodes, const Operands& o) {
@@ -120,6 +133,12 @@ void onnx_forms::prelu(OnnxNodes& nodes, const Operands& o) {
   write_pair_table(nodes, o,
                    [&](std::int32_t x, std::int32_t alpha) { return prelu.apply(x, alpha); });
 }
+
+/// The integers of operands that share scale and zero point are compared themselves: in int32,
+/// since ONNX Runtime has no Max and Min of int8 on every processor.
+void onnx_forms::maximum(OnnxNodes& nodes, const Operands& o) { write_extreme(nodes, o, "Max"); }
+
+void onnx_forms::minimum(OnnxNodes& nodes, const Operands& o) { write_extreme(nodes, o, "Min"); }
 
 /// Codes are copied, so that there is no way between codes and reals.
 void onnx_forms::concatenation(OnnxNodes& nodes, const Operands& o) {

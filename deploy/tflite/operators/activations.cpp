@@ -10,6 +10,18 @@ int leaky_relu_release(int version) { return version == 2 ? 20300 : 11301; }
 
 int prelu_release(int /*version*/) { return 10800; }
 
+int elu_release(int /*version*/) { return 11400; }
+
+int gelu_release(int /*version*/) { return 20900; }
+
+int rsqrt_release(int version) { return version >= 2 ? 20500 : 11000; }
+
+int sigmoid_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 3 : version_of_types(o);
+}
+
+int sigmoid_release(int version) { return version >= 3 ? 20300 : release_of_tables(version); }
+
 int hard_swish_release(int /*version*/) { return 11500; }
 
 }  // namespace
@@ -49,6 +61,27 @@ TfliteOperator tflite_forms::prelu() {
           .options = kNoOptions};
 }
 
+TfliteOperator tflite_forms::elu() {
+  return {.highest_version = 1,
+          .required_version = always_first,
+          .first_release = elu_release,
+          .options = kNoOptions};
+}
+
+TfliteOperator tflite_forms::gelu() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = gelu_release,
+          .options = kOptional<tflite::GeluOptions, GeluAttributes>};
+}
+
+TfliteOperator tflite_forms::rsqrt() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = rsqrt_release,
+          .options = kNoOptions};
+}
+
 TfliteOperator tflite_forms::hard_swish() {
   return {.highest_version = 1,
           .required_version = always_first,
@@ -58,15 +91,15 @@ TfliteOperator tflite_forms::hard_swish() {
 
 TfliteOperator tflite_forms::logistic() {
   return {.highest_version = 3,
-          .required_version = version_of_types,
-          .first_release = release_of_tables,
+          .required_version = sigmoid_version,
+          .first_release = sigmoid_release,
           .options = kNoOptions};
 }
 
 TfliteOperator tflite_forms::tanh() {
   return {.highest_version = 3,
-          .required_version = version_of_types,
-          .first_release = release_of_tables,
+          .required_version = sigmoid_version,
+          .first_release = sigmoid_release,
           .options = kNoOptions};
 }
 

@@ -5,12 +5,14 @@
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
+#include <array>
+
 namespace octet::test {
 
 /// A random float network over sequences [steps, features]: one to three of Dense at each step,
-/// PReLU, a GRU, LSTM or SimpleRNN of all states, SelfAttention beside its input, one layer that is
-/// used twice, a part of an axis, and axes in another order; a GRU or a Flatten in front of the
-/// end.
+/// an activation or a normalization, a GRU, LSTM or SimpleRNN of all states, in one direction or
+/// both, MultiHeadAttention beside its input, two branches that are merged, one layer that is used
+/// twice, a part of an axis, and axes in another order; a GRU or a Flatten in front of the end.
 class RandomSequence {
  public:
   explicit RandomSequence(std::uint32_t seed) : random_(seed), model_("sequence") {
@@ -41,17 +43,16 @@ class RandomSequence {
 
  private:
   Value step(const Value& x) {
-    switch (random_.integer(0, 7)) {
+    switch (random_.integer(0, 12)) {
       case 0:
         features_ = random_.integer(1, 9);
         return model_.add(Dense(features_, Activation::relu), x);
       case 1:
-        return model_.add(PReLU(), x);
+        return elementwise(x);
       case 2:
         return recurrent(x);
       case 3:
-        return model_.add(
-            Add(), {x, model_.add(SelfAttention(random_.integer(1, 3), random_.integer(1, 5)), x)});
+        return model_.add(Add(), {x, attention(x)});
       case 4: {
         const Index axis = random_.integer(0, 1);
         Index& extent = axis == 0 ? steps_ : features_;
@@ -76,11 +77,91 @@ class RandomSequence {
       case 5:
         std::swap(steps_, features_);
         return model_.add(Permute({2, 1}), x);
+      case 7:
+        return merged(x, model_.add(Dense(features_), x));
+      case 8:
+        return bidirectional(x);
+      case 9: {
+        steps_ = random_.integer(1, 4);
+        return model_.add(RepeatVector(steps_),
+                          model_.add(Dense(features_), model_.add(Flatten(), x)));
+      }
+      case 10: {
+        const Index behind = random_.integer(0, 2);
+        steps_ += 1 + behind;
+        return model_.add(ZeroPadding1D(1, behind), x);
+      }
+      case 11: {
+        const Value rows = model_.add(UpSampling1D(random_.integer(1, 2)), x);
+        const Value products = model_.add(Dot({1, 1}), {rows, rows});
+        steps_ = features_;
+        return products;
+      }
       default: {
         const Value once = model_.add(Dense(features_), x);
         return model_.add(Add(), {once, model_.reuse(once, {once})});
       }
     }
+  }
+
+  Value elementwise(const Value& x) {
+    switch (random_.integer(0, 6)) {
+      case 0:
+        return model_.add(ELU(), x);
+      case 1:
+        return model_.add(GELU({.approximate = random_.integer(0, 1) == 1}), x);
+      case 2:
+        return model_.add(SiLU(), x);
+      case 3:
+        return model_.add(LayerNormalization({.center = random_.integer(0, 1) == 1,
+                                              .scale = random_.integer(0, 1) == 1}),
+                          x);
+      case 4:
+        return model_.add(RMSNormalization(), x);
+      case 5:
+        return model_.add(PositionEmbedding(), x);
+      default:
+        return model_.add(PReLU(), x);
+    }
+  }
+
+  /// To itself, or to sequences of other lengths and features.
+  Value attention(const Value& x) {
+    MultiHeadAttention layer(random_.integer(1, 3), random_.integer(1, 5));
+    if (random_.integer(0, 1) == 0) return model_.add(std::move(layer), x);
+    const Value value = model_.add(Cropping1D(random_.integer(0, static_cast<int>(steps_) - 1), 0),
+                                   model_.add(Dense(random_.integer(1, 5)), x));
+    if (random_.integer(0, 1) == 0) return model_.add(std::move(layer), {x, value});
+    return model_.add(std::move(layer), {x, value, model_.add(Dense(3), value)});
+  }
+
+  Value merged(const Value& x, const Value& y) {
+    switch (random_.integer(0, 4)) {
+      case 0:
+        return model_.add(Subtract(), {x, y});
+      case 1:
+        return model_.add(Average(Activation::relu), {x, y});
+      case 2:
+        return model_.add(Maximum(), {x, y});
+      case 3:
+        return model_.add(Multiply(), {x, y});
+      default:
+        return model_.add(Minimum(), {x, y});
+    }
+  }
+
+  Value bidirectional(const Value& x) {
+    constexpr std::array kModes = {MergeMode::concat, MergeMode::sum, MergeMode::mul,
+                                   MergeMode::ave};
+    const MergeMode mode = kModes.at(static_cast<std::size_t>(random_.integer(0, 3)));
+    const Index units = random_.integer(1, 5);
+    features_ = mode == MergeMode::concat ? 2 * units : units;
+    if (random_.integer(0, 1) == 0) {
+      return model_.add(
+          Bidirectional(LSTM(units, {.return_sequences = true}), {.merge_mode = mode}), x);
+    }
+    return model_.add(Bidirectional(GRU(units, {.return_sequences = true}), {.merge_mode = mode}),
+                      x);
   }
 
   Value recurrent(const Value& x) {

@@ -4,34 +4,38 @@
 
 namespace octet {
 
-struct SelfAttentionOptions {
+struct MultiHeadAttentionOptions {
   std::string name{};
 };
 
-/// Attention of sequences [steps, features] to themselves (Vaswani et al., Attention Is All You
-/// Need, 2017), as Keras' MultiHeadAttention(heads, key_dim) of one value for query, key and value.
-/// With q, k and v = x W + b of d = key_dim columns a head:
+/// Attention of sequences to sequences (Vaswani et al., Attention Is All You Need, 2017), as in
+/// Keras. Reads up to three inputs: the query [steps, features], the value and the key, both of as
+/// many positions; a key that is missing is the value, a value that is missing the query, which
+/// then attends to itself. With q, k and v = x W + b of d = key_dim columns a head:
 ///
 ///   y = concat over the heads(softmax(q k' / sqrt(d)) v) Wo + bo
 ///
-/// Parameters: "query_kernel", "key_kernel" and "value_kernel" [features, heads d], "output_kernel"
-/// [heads d, features], and a bias for each, "query_bias" and so on. 1 / sqrt(d) is part of the
-/// query's weights as operators have them.
-class SelfAttention : public Layer {
+/// Parameters: "query_kernel", "key_kernel" and "value_kernel" [features, heads d], each with the
+/// features of its input, "output_kernel" [heads d, features of the query], and a bias for each,
+/// "query_bias" and so on. 1 / sqrt(d) is part of the query's weights as operators have them.
+/// build() throws InvalidArgument for other inputs.
+class MultiHeadAttention : public Layer {
  public:
-  static constexpr std::string_view kType = "SelfAttention";
+  static constexpr std::string_view kType = "MultiHeadAttention";
   static std::unique_ptr<Layer> make(const Description& description);
 
   /// Throws InvalidArgument for less than 1 head or column, or more than tensors hold.
-  SelfAttention(Index heads, Index key_dim, SelfAttentionOptions options = {});
-  SelfAttention(const SelfAttention& other);
+  MultiHeadAttention(Index heads, Index key_dim, MultiHeadAttentionOptions options = {});
+  MultiHeadAttention(const MultiHeadAttention& other);
 
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::vector<NamedTensor> parameters() const override;
   void describe(Description& description) const override;
   std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
-  std::unique_ptr<Layer> clone() const override { return std::make_unique<SelfAttention>(*this); }
+  std::unique_ptr<Layer> clone() const override {
+    return std::make_unique<MultiHeadAttention>(*this);
+  }
 
  protected:
   void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;

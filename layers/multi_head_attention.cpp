@@ -4,8 +4,9 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/initializer.h>
-#include <octet/layers/self_attention.h>
+#include <octet/layers/multi_head_attention.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -15,26 +16,31 @@ namespace {
 enum : std::size_t { kQuery, kKey, kValue, kOutput };
 constexpr std::array<std::string_view, 4> kProjections = {"query", "key", "value", "output"};
 
+/// Which of so many inputs is the value; the last is the key.
+std::size_t value_of(std::size_t inputs) { return inputs == 1 ? 0 : 1; }
+
 }  // namespace
 
-SelfAttention::SelfAttention(Index heads, Index key_dim, SelfAttentionOptions options)
+MultiHeadAttention::MultiHeadAttention(Index heads, Index key_dim,
+                                       MultiHeadAttentionOptions options)
     : Layer(std::move(options.name)), heads_(heads), key_dim_(key_dim) {
   if (heads < 1 || key_dim < 1) {
-    throw InvalidArgument(fmt::format(
-        "SelfAttention: expected at least 1 head of 1 column, found {} of {}", heads, key_dim));
+    throw InvalidArgument(
+        fmt::format("MultiHeadAttention: expected at least 1 head of 1 column, found {} of {}",
+                    heads, key_dim));
   }
   static_cast<void>(Shape({heads, key_dim}).size());  // Throws where it overflows.
 }
 
-SelfAttention::SelfAttention(const SelfAttention& other)
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttention& other)
     : Layer(other), heads_(other.heads_), key_dim_(other.key_dim_) {
   for (const auto& [kernel, bias] : other.projections_) {
     projections_.push_back({clone_leaf(kernel), clone_leaf(bias)});
   }
 }
 
-GraphValue SelfAttention::project(Graph& g, GraphValue x, std::size_t i,
-                                  std::string_view suffix) const {
+GraphValue MultiHeadAttention::project(Graph& g, GraphValue x, std::size_t i,
+                                       std::string_view suffix) const {
   const auto weights = [this, i] {
     const auto& [kernel, bias] = projections_[i];
     if (i != kQuery) return LayerWeights{.kernel = kernel, .bias = bias};
@@ -45,28 +51,29 @@ GraphValue SelfAttention::project(Graph& g, GraphValue x, std::size_t i,
 }
 
 /// Projection `i` of x as [heads, steps, key_dim].
-GraphValue SelfAttention::heads_of(Graph& g, GraphValue x, std::size_t i) const {
+GraphValue MultiHeadAttention::heads_of(Graph& g, GraphValue x, std::size_t i) const {
   const std::string name = fmt::format("/{}", kProjections.at(i));
   const GraphValue all = project(g, x, i, name);
   const GraphValue apart = g.reshape(all, {g.shape(x)[0], heads_, key_dim_}, name + "/columns");
   return g.transpose(apart, {1, 0, 2}, name + "/heads");
 }
 
-std::vector<GraphValue> SelfAttention::emit(Graph& g, std::span<const GraphValue> inputs) const {
-  const GraphValue x = inputs[0];
-  const GraphValue query = heads_of(g, x, kQuery);
-  const GraphValue key = heads_of(g, x, kKey);
-  const GraphValue value = heads_of(g, x, kValue);
+std::vector<GraphValue> MultiHeadAttention::emit(Graph& g,
+                                                 std::span<const GraphValue> inputs) const {
+  const GraphValue query = heads_of(g, inputs[0], kQuery);
+  const GraphValue key = heads_of(g, inputs.back(), kKey);
+  const GraphValue value = heads_of(g, inputs[value_of(inputs.size())], kValue);
   const GraphValue scores =
       g.op(OpCode::batch_matmul, {query, key}, BatchMatmulAttributes{.adj_y = true}, "/scores");
   const GraphValue weights = g.op(OpCode::softmax, {scores}, std::nullopt, "/weights");
   const GraphValue context = g.op(OpCode::batch_matmul, {weights, value}, std::nullopt, "/context");
   const GraphValue steps = g.transpose(context, {1, 0, 2}, "/context/steps");
-  const GraphValue joined = g.reshape(steps, {g.shape(x)[0], heads_ * key_dim_}, "/context/joined");
+  const GraphValue joined =
+      g.reshape(steps, {output_shape()[0], heads_ * key_dim_}, "/context/joined");
   return {project(g, joined, kOutput, "")};
 }
 
-std::vector<NamedTensor> SelfAttention::parameters() const {
+std::vector<NamedTensor> MultiHeadAttention::parameters() const {
   std::vector<NamedTensor> all;
   for (std::size_t i = 0; i < projections_.size(); ++i) {
     all.push_back({fmt::format("{}_kernel", kProjections.at(i)), projections_[i].kernel});
@@ -75,30 +82,39 @@ std::vector<NamedTensor> SelfAttention::parameters() const {
   return all;
 }
 
-void SelfAttention::describe(Description& description) const {
+void MultiHeadAttention::describe(Description& description) const {
   description.set("heads", heads_).set("key_dim", key_dim_);
 }
 
-std::unique_ptr<Layer> SelfAttention::make(const Description& d) {
-  return std::make_unique<SelfAttention>(d.integer("heads"), d.integer("key_dim"));
+std::unique_ptr<Layer> MultiHeadAttention::make(const Description& d) {
+  return std::make_unique<MultiHeadAttention>(d.integer("heads"), d.integer("key_dim"));
 }
 
-std::vector<std::pair<std::string, Shape>> SelfAttention::large_tensors(const Shape& input) const {
+std::vector<std::pair<std::string, Shape>> MultiHeadAttention::large_tensors(
+    const Shape& input) const {
   return {{"query_kernel", {input.dim(-1), heads_ * key_dim_}}};
 }
 
-void SelfAttention::make_tensors(std::span<const Shape> input_shapes, const Random& random) {
-  const Shape& input_shape = input_shapes[0];
-  if (input_shape.rank() != 2) {
-    throw InvalidArgument(
-        fmt::format("SelfAttention \"{}\": expected sequences [steps, features], found {}", name(),
-                    input_shape.to_string()));
+void MultiHeadAttention::make_tensors(std::span<const Shape> inputs, const Random& random) {
+  const auto is_sequence = [](const Shape& shape) { return shape.rank() == 2 && shape[0] > 0; };
+  const bool fits = !inputs.empty() && inputs.size() <= 3 &&
+                    std::ranges::all_of(inputs, is_sequence) &&
+                    inputs[value_of(inputs.size())][0] == inputs.back()[0];
+  if (!fits) {
+    std::string found;
+    for (const Shape& shape : inputs) found += (found.empty() ? "" : ", ") + shape.to_string();
+    throw InvalidArgument(fmt::format(
+        "{} \"{}\": expected sequences [steps, features] as query, value and key, the last two of "
+        "as many steps of at least 1, found {}",
+        kType, name(), found));
   }
-  const Index features = input_shape[1];
   const Index columns = heads_ * key_dim_;
+  const Index features = inputs[0][1];
+  const std::array<Index, 4> widths = {features, inputs.back()[1],
+                                       inputs[value_of(inputs.size())][1], columns};
   projections_.clear();
   for (std::size_t i = 0; i < kProjections.size(); ++i) {
-    const Index from = i == kOutput ? columns : features;
+    const Index from = widths.at(i);
     const Index to = i == kOutput ? features : columns;
     projections_.push_back(
         {initialize(Initializer::glorot_uniform, {from, to}, from, to, random.fork(i)),

@@ -1,0 +1,36 @@
+#include <octet/core/description.h>
+#include <octet/layers/graph.h>
+#include <octet/layers/smooth_activations.h>
+
+namespace octet {
+
+std::vector<GraphValue> ELU::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  return {graph.op(OpCode::elu, {inputs[0]})};
+}
+
+std::unique_ptr<Layer> ELU::make(const Description& /*description*/) {
+  return std::make_unique<ELU>();
+}
+
+std::vector<GraphValue> GELU::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  return {graph.op(OpCode::gelu, {inputs[0]}, GeluAttributes{.approximate = approximate_})};
+}
+
+void GELU::describe(Description& description) const {
+  description.set("approximate", approximate_);
+}
+
+std::unique_ptr<Layer> GELU::make(const Description& d) {
+  return std::make_unique<GELU>(GELUOptions{.approximate = d.flag("approximate")});
+}
+
+std::vector<GraphValue> SiLU::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  const GraphValue gate = graph.op(OpCode::logistic, {inputs[0]}, std::nullopt, "/gate");
+  return {graph.op(OpCode::mul, {inputs[0], gate})};
+}
+
+std::unique_ptr<Layer> SiLU::make(const Description& /*description*/) {
+  return std::make_unique<SiLU>();
+}
+
+}  // namespace octet
