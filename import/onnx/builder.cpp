@@ -15,9 +15,9 @@ namespace octet::detail::onnx_import {
 namespace {
 
 /// What keeps the order of what it reads.
-constexpr std::array<std::string_view, 14> kKeepOrder = {
-    "Relu",        "Clip", "LeakyRelu", "PRelu", "Sigmoid", "Tanh",  "HardSwish",
-    "HardSigmoid", "Add",  "Sub",       "Mul",   "Div",     "Slice", "Split"};
+constexpr std::array<std::string_view, 18> kKeepOrder = {
+    "Relu", "Clip", "LeakyRelu", "PRelu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Elu",
+    "Gelu", "Max",  "Min",       "Add",   "Sub",     "Mul",  "Div",       "Slice",       "Split"};
 /// What reads images or sequences with their channels in front.
 constexpr std::array<std::string_view, 10> kOfImages = {
     "Conv",        "ConvTranspose",     "BatchNormalization", "MaxPool",

@@ -106,6 +106,7 @@ class Merger {
       if (node.op == "Conv") merge_pad(node);
       if (node.op == "Mul") merge_hard_swish(node);
       if (node.op == "Clip") merge_relu(node);
+      if (node.op == "Max") merge_leaky_relu(node);
     }
   }
 
@@ -201,6 +202,25 @@ class Merger {
       mul.op = "HardSwish";
       mul.inputs = {std::string(mul.inputs[x])};
       return;
+    }
+  }
+
+  /// max(x, alpha x), which is a leaky ReLU for alpha between 0 and 1.
+  void merge_leaky_relu(Node& max) {
+    if (max.inputs.size() != 2) return;
+    for (const auto& [x, scaled] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
+      const Node* mul = only_read(max.inputs[scaled]);
+      if (mul == nullptr || mul->op != "Mul" || mul->inputs.size() != 2) continue;
+      for (const auto& [value, factor] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
+        const Constant* alpha = graph_.constant(mul->inputs[factor]);
+        const bool fits = alpha != nullptr && alpha->is_float() && alpha->size() == 1 &&
+                          alpha->real() >= 0.0F && alpha->real() <= 1.0F;
+        if (!fits || mul->inputs[value] != max.inputs[x]) continue;
+        max.op = "LeakyRelu";
+        max.attributes.insert_or_assign("alpha", alpha->real());
+        max.inputs = {std::string(mul->inputs[value])};
+        return;
+      }
     }
   }
 

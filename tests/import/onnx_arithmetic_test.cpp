@@ -128,6 +128,44 @@ TEST(OnnxArithmetic, SumsAndHardSigmoids) {
   }
 }
 
+TEST(OnnxArithmetic, OfTwoValuesAndFunctionsOfOne) {
+  const Tensor x = Tensor::uniform({2, 3}, Random(12), -2.0F, 2.0F);
+  const Message scaled = node("Mul", {"x", "c"}, "s");
+  struct Case {
+    Message node;
+    float (*of)(float x, float scaled);
+  };
+  // The constants are 0.1, 0.2 and 0.3.
+  const std::vector<Case> cases = {
+      {node("Sub", {"x", "s"}, "y"), [](float v, float s) { return v - s; }},
+      {node("Max", {"s", "x"}, "y"), [](float v, float s) { return std::max(v, s); }},
+      {node("Min", {"x", "s"}, "y"), [](float v, float s) { return std::min(v, s); }},
+      {node("Elu", {"s"}, "y"), [](float, float s) { return s > 0.0F ? s : std::expm1(s); }},
+      {node("Gelu", {"s"}, "y"),
+       [](float, float s) { return 0.5F * s * (1.0F + std::erf(s / std::sqrt(2.0F))); }}};
+  for (const Case& c : cases) {
+    Tensor expected = x.clone();
+    for (Index k = 0; k < x.size(); ++k) {
+      const float v = x.data()[k];
+      expected.mutable_data()[k] = c.of(v, v * 0.1F * static_cast<float>(1 + k % 3));
+    }
+    expect_same(computed(onnx_file({-1, 3}, {scaled, c.node}, {floats("c", {3})}), x), expected,
+                "");
+  }
+}
+
+TEST(OnnxArithmetic, MaxOfXAndAlphaXIsALeakyReLU) {
+  const Tensor x = Tensor::uniform({2, 3}, Random(13), -2.0F, 2.0F);
+  for (const auto& inputs : {std::vector<std::string>{"x", "s"}, {"s", "x"}}) {
+    const Bytes file = onnx_file({-1, 3}, {node("Mul", {"c", "x"}, "s"), node("Max", inputs, "y")},
+                                 {floats("c", {})});
+    EXPECT_EQ(import_onnx(file).layers().back()->type(), "LeakyReLU");
+    Tensor expected = x.clone();
+    for (float& v : expected.mutable_span()) v = std::max(v, 0.1F * v);
+    expect_same(computed(file, x), expected, "LeakyReLU");
+  }
+}
+
 TEST(OnnxResize, RepeatsPixels) {
   const Tensor x = Tensor::uniform({2, 3, 2, 4}, Random(6), -1.0F, 1.0F);
   // [1, 1, 2, 3] as float32, for scales.

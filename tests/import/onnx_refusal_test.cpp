@@ -110,7 +110,7 @@ TEST(OnnxRefusals, NameOperatorNodeAndReason) {
          "one for each index of one axis");
   refuse("DividedConstant", {-1, 4}, {node("Div", {"c", "x"}, "y")}, {floats("c", {4})},
          "divides a constant by a value");
-  refuse("SubOfTwo", {-1, 4}, {node("Sub", {"x", "x"}, "y")}, {}, "found two computed values");
+  refuse("DivOfTwo", {-1, 4}, {node("Div", {"x", "x"}, "y")}, {}, "found two computed values");
   refuse("OpenExtents", {-1, -1, 6, 6}, {node("Relu", {"x"}, "y")}, {}, "fixed extents");
   refuse(
       "BatchArithmetic", {-1, 4},

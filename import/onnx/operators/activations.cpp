@@ -4,6 +4,7 @@
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/prelu.h>
+#include <octet/layers/smooth_activations.h>
 
 #include <limits>
 
@@ -83,6 +84,17 @@ Imported import_tanh(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<ActivationLayer>(Activation::tanh), false);
 }
 
+Imported import_elu(Builder& builder, const Node& node) {
+  if (node.real("alpha", 1.0F) != 1.0F) refuse("expected alpha 1, found {}", node.real("alpha", 1));
+  return add_elementwise(builder, node, std::make_unique<ELU>(), false);
+}
+
+Imported import_gelu(Builder& builder, const Node& node) {
+  const bool approximate = node.text("approximate", "none") == "tanh";
+  return add_elementwise(builder, node,
+                         std::make_unique<GELU>(GELUOptions{.approximate = approximate}), false);
+}
+
 Imported import_hard_swish(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<HardSwish>(), false);
 }
@@ -106,14 +118,16 @@ Imported import_softmax(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<Softmax>(), true);
 }
 
-constexpr std::array<Operator, 8> kActivations = {{{"Clip", import_clip},
-                                                   {"HardSwish", import_hard_swish},
-                                                   {"LeakyRelu", import_leaky_relu},
-                                                   {"PRelu", import_prelu},
-                                                   {"Relu", import_relu},
-                                                   {"Sigmoid", import_sigmoid},
-                                                   {"Softmax", import_softmax},
-                                                   {"Tanh", import_tanh}}};
+constexpr std::array<Operator, 10> kActivations = {{{"Clip", import_clip},
+                                                    {"Elu", import_elu},
+                                                    {"Gelu", import_gelu},
+                                                    {"HardSwish", import_hard_swish},
+                                                    {"LeakyRelu", import_leaky_relu},
+                                                    {"PRelu", import_prelu},
+                                                    {"Relu", import_relu},
+                                                    {"Sigmoid", import_sigmoid},
+                                                    {"Softmax", import_softmax},
+                                                    {"Tanh", import_tanh}}};
 
 }  // namespace
 

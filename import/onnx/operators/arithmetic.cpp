@@ -3,7 +3,9 @@
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
+#include <octet/layers/maximum.h>
 #include <octet/layers/multiply.h>
+#include <octet/layers/subtract.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +33,9 @@ std::vector<Imported> matched(Builder& builder, const Node& node) {
   return {builder.arranged(node, a, axes), builder.arranged(node, b, axes)};
 }
 
-Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> layer) {
+/// `keeps`: whether values that are not below 0 give such.
+Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
+                   bool keeps = true) {
   const std::vector<Imported> inputs = matched(builder, node);
   std::vector<Index> logical;
   for (Index i = 0; i < inputs[0].logical.rank(); ++i) {
@@ -40,7 +44,7 @@ Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> la
   Imported result = builder.add(node, std::move(layer), inputs, inputs[0].axes);
   result.logical = Shape(std::move(logical));
   result.flattened = inputs[0].flattened;
-  result.not_negative = inputs[0].not_negative && inputs[1].not_negative;
+  result.not_negative = keeps && inputs[0].not_negative && inputs[1].not_negative;
   return result;
 }
 
@@ -133,7 +137,15 @@ Imported import_arithmetic(Builder& builder, const Node& node) {
   }
   if (node.op == "Add") return add_merge(builder, node, std::make_unique<Add>());
   if (node.op == "Mul") return add_merge(builder, node, std::make_unique<Multiply>());
+  if (node.op == "Sub") return add_merge(builder, node, std::make_unique<Subtract>(), false);
   refuse("expected a constant operand, found two computed values");
+}
+
+/// Max or Min of two computed values.
+Imported import_extreme(Builder& builder, const Node& node) {
+  if (node.inputs.size() != 2) refuse("expected two values, found {}", node.inputs.size());
+  if (node.op == "Max") return add_merge(builder, node, std::make_unique<Maximum>());
+  return add_merge(builder, node, std::make_unique<Minimum>());
 }
 
 /// max(0, min(1, alpha x + beta)): 6 times that is a ReLU6.
@@ -156,9 +168,11 @@ Imported import_hard_sigmoid(Builder& builder, const Node& node) {
                 Tensor::zeros(channels));
 }
 
-constexpr std::array<Operator, 5> kArithmetic = {{{"Add", import_arithmetic},
+constexpr std::array<Operator, 7> kArithmetic = {{{"Add", import_arithmetic},
                                                   {"Div", import_arithmetic},
                                                   {"HardSigmoid", import_hard_sigmoid},
+                                                  {"Max", import_extreme},
+                                                  {"Min", import_extreme},
                                                   {"Mul", import_arithmetic},
                                                   {"Sub", import_arithmetic}}};
 
