@@ -76,11 +76,11 @@ TEST_F(OctetExport, WritesWeightsForTFLiteMicroToDecode) {
 
 TEST_F(OctetExport, WritesCSourceAsItIsTold) {
   for (const auto& [word, code] : {std::pair{"fast", CCode::fast}, {"small", CCode::small}}) {
-    EXPECT_EQ(run({"--c", path("net"), "--c-code", word}).exit_code, 0);
+    EXPECT_EQ(run({"--c", path("net"), "--no-prune-constant", "--c-code", word}).exit_code, 0);
     EXPECT_EQ(text_of(path("net.c")), to_c_source(model_, "net", {.code = code}).source);
   }
   expect_failure({"--c", path("net"), "--c-code", "tiny"}, 2, "--c-code");
-  EXPECT_EQ(run({"--c", path("net"), "--c-input-in-arena"}).exit_code, 0);
+  EXPECT_EQ(run({"--c", path("net"), "--no-prune-constant", "--c-input-in-arena"}).exit_code, 0);
   EXPECT_EQ(text_of(path("net.h")), to_c_source(model_, "net", {.input_in_arena = true}).header);
 }
 
