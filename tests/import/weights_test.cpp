@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
+#include <octet/core/ops/shape_ops.h>
 #include <octet/import/weights/weights.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/quantize/quantize_model.h>
@@ -70,6 +71,22 @@ class LoadWeights : public testing::Test {
   ScratchDirectory scratch_;
   fs::path path_ = scratch_.path() / "weights.safetensors";
 };
+
+TEST_F(LoadWeights, TakesDepthwiseKernelsOfSequencesAsPyTorchLaysThemOut) {
+  const auto sequences = [](std::uint64_t seed) {
+    Sequential model("net", Input({6, 3}),
+                     DepthwiseConv1D(4, Activation::none,
+                                     {.depth_multiplier = 2, .use_bias = false, .name = "conv"}));
+    model.build(seed);
+    return model;
+  };
+  const Sequential from = sequences(1);
+  const Tensor kernel = from.parameters()[0].tensor.detach();
+  write({{"conv.weight", permute(kernel, {1, 2, 0}).reshape({6, 1, 4})}});
+  Sequential to = sequences(2);
+  load_weights(to, path_, {.names = WeightNames::pytorch});
+  EXPECT_EQ(numbers(to), numbers(from));
+}
 
 TEST_F(LoadWeights, TakesNamesOfOctetAndOfKeras) {
   const Sequential from = network(1);
