@@ -18,6 +18,16 @@ void Layer::build_all(std::span<const Shape> input_shapes, const Random& random)
   built_ = true;
 }
 
+const Shape& Layer::input_shape() const {
+  require_built();
+  return input_shapes_.front();
+}
+
+const Shape& Layer::output_shape() const {
+  require_built();
+  return output_shape_;
+}
+
 void Layer::require_built() const {
   if (built_) return;
   throw InvalidArgument(fmt::format(

@@ -125,10 +125,11 @@ class Layer {
   }
   bool built() const { return built_; }
 
-  /// Shapes without the batch axis. Valid once built.
+  /// Shapes without the batch axis. input_shape() and output_shape() throw InvalidArgument before
+  /// build_all() has come to its end: emit() has Graph::shape().
   const std::vector<Shape>& input_shapes() const { return input_shapes_; }
-  const Shape& input_shape() const { return input_shapes_.front(); }
-  const Shape& output_shape() const { return output_shape_; }
+  const Shape& input_shape() const;
+  const Shape& output_shape() const;
 
   /// Says which operators the layer computes: returns its result, made of `inputs` by the functions
   /// of `graph`, and behind it what other layers may ask for by Graph::beside(). Called once for

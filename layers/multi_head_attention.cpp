@@ -69,7 +69,7 @@ std::vector<GraphValue> MultiHeadAttention::emit(Graph& g,
   const GraphValue context = g.op(OpCode::batch_matmul, {weights, value}, std::nullopt, "/context");
   const GraphValue steps = g.transpose(context, {1, 0, 2}, "/context/steps");
   const GraphValue joined =
-      g.reshape(steps, {output_shape()[0], heads_ * key_dim_}, "/context/joined");
+      g.reshape(steps, {g.shape(steps)[0], heads_ * key_dim_}, "/context/joined");
   return {project(g, joined, kOutput, "")};
 }
 

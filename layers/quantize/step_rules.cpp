@@ -133,7 +133,8 @@ ValueForm form_of_result(const Step& step, std::span<const ValueForm> read) {
             .is_int16 = scheme->result->spec().num_bits > 8,
             .quantizer = scheme->result};
   }
-  ValueForm form{.is_integer = scheme->on_integers};
+  const bool is_integer = scheme->on_integers;
+  ValueForm form{.is_integer = is_integer, .is_int16 = is_integer && read[0].is_int16};
   if (rule_of(step, scheme->options->rounding) == ResultRule::fixed) form.fixed_by = step.code;
   return form;
 }

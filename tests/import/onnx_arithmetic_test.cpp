@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/activation.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/random.h>

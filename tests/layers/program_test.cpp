@@ -271,7 +271,7 @@ TEST(Graph, RefusesAResultOfAnotherShapeThanTheLayerSays) {
   const auto turns = [](Graph& g, auto x) { return std::vector{g.reshape(x[0], {32})}; };
   expect_throws<InvalidArgument>(
       [&] {
-        build_model(Input({4, 4, 2}), Misshapen(turns));
+        Sequential("m", Input({4, 4, 2}), Misshapen(turns)).build();
       },
       {"\"own\"", "[8]", "[32]"});
 }
@@ -285,7 +285,7 @@ class Silent : public Layer {
 };
 
 TEST(Graph, ALayerThatSaysNothingIsRefusedWhereItIsBuilt) {
-  expect_throws<InvalidArgument>([&] { build_model(Input({4}), Silent()); },
+  expect_throws<InvalidArgument>([] { Sequential("m", Input({4}), Silent()).build(); },
                                  {"\"silent\"", "emit()", "forward()", "result_shape()"});
   expect_throws<InvalidArgument>([&] { static_cast<void>(program_of(Silent())); },
                                  {"\"silent\"", "before build()"});
