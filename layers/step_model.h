@@ -47,8 +47,8 @@ struct StepModel {
 ///
 /// Throws InvalidArgument, naming the layer, where one looks at several steps in another way, is
 /// given a first state already or is used several times, where a window reads values whose scale is
-/// learned, where sequences that are put together do
-/// not keep step, where no layer carries a state, and before build().
+/// learned, where sequences that are put together do not keep step, where no layer carries a state,
+/// and before build().
 StepModel step_model(const Model& model);
 
 /// lower() of the model, with its states kept, see keep_states(): C source of it has functions for

@@ -166,6 +166,65 @@ TEST(OnnxRecurrent, ComputesTheEquationsInBothLayouts) {
   }
 }
 
+/// Both halves of the weights of one direction: those of the other are twice as large.
+Values with_twice(Values values) {
+  const std::size_t size = values.size();
+  for (std::size_t i = 0; i < size; ++i) values.push_back(2.0F * values[i]);
+  return values;
+}
+
+// PyTorch puts the directions side by side by a Transpose and a Reshape.
+TEST(OnnxRecurrent, GoesBothWays) {
+  const Tensor x = Tensor::uniform({2, kSteps, kFeatures}, Random(5), -1.0F, 1.0F);
+  const Message both = attribute("direction", "bidirectional");
+  for (const char* const op : {"LSTM", "GRU", "RNN"}) {
+    const Equations forward = equations_of(op);
+    Equations backward = forward;
+    for (Values* values : {&backward.w, &backward.r, &backward.b}) {
+      for (float& v : *values) v *= 2.0F;
+    }
+    const std::int64_t rows = forward.gates * kUnits;
+    const std::vector<Message> tensors = {weights("W", {2, rows, kFeatures}, with_twice(forward.w)),
+                                          weights("R", {2, rows, kUnits}, with_twice(forward.r)),
+                                          weights("B", {2, 2 * rows}, with_twice(forward.b)),
+                                          weights("h0", {2, 1, kUnits}, Values(2 * kUnits, 0.0F)),
+                                          integers("to", {0, 0, -1}),
+                                          integers("rows", {0, 2 * kUnits})};
+    Values all;
+    Values last;
+    for (Index n = 0; n < 2; ++n) {
+      const float* const sequence = x.data() + n * kSteps * kFeatures;
+      Values reversed;
+      for (Index t = kSteps; t-- > 0;) {
+        reversed.insert(reversed.end(), sequence + t * kFeatures, sequence + (t + 1) * kFeatures);
+      }
+      const Values a = forward.states(sequence);
+      const Values b = backward.states(reversed.data());
+      for (Index t = 0; t < kSteps; ++t) {
+        all.insert(all.end(), a.begin() + t * kUnits, a.begin() + (t + 1) * kUnits);
+        const auto of_b = b.begin() + (kSteps - 1 - t) * kUnits;
+        all.insert(all.end(), of_b, of_b + kUnits);
+      }
+      last.insert(last.end(), a.end() - kUnits, a.end());
+      last.insert(last.end(), b.end() - kUnits, b.end());
+    }
+    const auto imported = [&](const std::vector<Message>& nodes) {
+      return import_onnx(onnx_file({-1, kSteps, kFeatures}, nodes, tensors, 14)).forward(x);
+    };
+    EXPECT_THAT(imported({swapped("x", "t"), recurrent(forward, "t", "Y", "", {both}),
+                          node("Transpose", {"Y"}, "p", {attribute("perm", Integers{0, 2, 1, 3})}),
+                          node("Reshape", {"p", "to"}, "q"), swapped("q", "y")})
+                    .span(),
+                testing::Pointwise(testing::FloatNear(1e-5F), all))
+        << op;
+    EXPECT_THAT(imported({swapped("x", "t"), recurrent(forward, "t", "", "H", {both}),
+                          swapped("H", "b"), node("Reshape", {"b", "rows"}, "y")})
+                    .span(),
+                testing::Pointwise(testing::FloatNear(1e-5F), last))
+        << op;
+  }
+}
+
 TEST(OnnxRecurrent, RefusesWhatTheLayersAreNot) {
   const auto refuse = [](const Message& node, const std::string& says) {
     const Equations of = equations_of("GRU");
@@ -182,10 +241,11 @@ TEST(OnnxRecurrent, RefusesWhatTheLayersAreNot) {
   const Message plain = attribute("linear_before_reset", std::int64_t{1});
   refuse(gru({"x", "W", "R"}, {plain}), "batch_first=True");
   refuse(gru({"t", "W", "R"}, {}), "linear_before_reset 1");
-  refuse(gru({"t", "W", "R"}, {plain, attribute("direction", "reverse")}), "direction forward");
+  refuse(gru({"t", "W", "R"}, {plain, attribute("direction", "reverse")}),
+         "direction forward or bidirectional");
   refuse(gru({"t", "W", "R"}, {plain, attribute("clip", 1.0F)}), "no clip");
-  refuse(gru({"t", "R", "W"}, {plain}), "expected weights [1, ");
-  refuse(gru({"t", "W", "R", "R"}, {plain}), "expected biases [1, 12]");
+  refuse(gru({"t", "R", "W"}, {plain}), "expected weights of [1, ");
+  refuse(gru({"t", "W", "R", "R"}, {plain}), "expected biases of [1, 12]");
   refuse(gru({"t", "W", "R", "", "one"}, {plain}), "sequence_lens");
   refuse(gru({"t", "W", "R", "", "", "B"}, {plain}), "first states of 0");
   refuse(

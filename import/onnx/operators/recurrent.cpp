@@ -1,4 +1,5 @@
 #include <octet/import/onnx/builder.h>
+#include <octet/layers/bidirectional.h>
 #include <octet/layers/gru.h>
 #include <octet/layers/lstm.h>
 #include <octet/layers/simple_rnn.h>
@@ -20,12 +21,16 @@ struct Recurrence {
   std::size_t states;
   /// The activations of ONNX's default.
   std::string_view activations;
-  std::unique_ptr<Layer> (*layer)(Index units, RecurrentOptions options);
+  std::unique_ptr<Recurrent> (*layer)(Index units, RecurrentOptions options);
 };
 
 template <class L>
-std::unique_ptr<Layer> made(Index units, RecurrentOptions options) {
+std::unique_ptr<Recurrent> made(Index units, RecurrentOptions options) {
   return std::make_unique<L>(units, std::move(options));
+}
+
+bool goes_both_ways(const Node& node) {
+  return node.text("direction", "forward") == "bidirectional";
 }
 
 const Recurrence& recurrence_of(const Node& node) {
@@ -37,11 +42,15 @@ const Recurrence& recurrence_of(const Node& node) {
 }
 
 void require_plain(const Builder& builder, const Node& node, const Recurrence& of, Index steps) {
-  if (node.text("direction", "forward") != "forward") {
-    refuse("expected direction forward, found {}", node.text("direction", "forward"));
+  const bool both = goes_both_ways(node);
+  if (node.text("direction", "forward") != "forward" && !both) {
+    refuse("expected direction forward or bidirectional, found {}",
+           node.text("direction", "forward"));
   }
-  if (node.text("activations", std::string(of.activations)) != of.activations) {
-    refuse("expected activations {}, found {}", of.activations, node.text("activations", ""));
+  std::string activations(of.activations);
+  if (both) activations += "," + activations;
+  if (node.text("activations", activations) != activations) {
+    refuse("expected activations {}, found {}", activations, node.text("activations", ""));
   }
   if (node.attributes.contains("clip") || node.integer("input_forget", 0) != 0 || node.has(7)) {
     refuse("expected no clip, input_forget or peepholes");
@@ -56,42 +65,62 @@ void require_plain(const Builder& builder, const Node& node, const Recurrence& o
   }
 }
 
-/// Weights [1, gates * units, inputs] as [inputs, gates * units], the gates in the layer's order.
-Tensor kernel_of(const Constant& weights, const Recurrence& of, Index units, Index inputs) {
+/// Weights [directions, gates * units, inputs] of a direction as [inputs, gates * units], the gates
+/// in the layer's order.
+Tensor kernel_of(const Constant& weights, const Recurrence& of, Index direction, Index units,
+                 Index inputs) {
   const auto gates = static_cast<Index>(of.gates.size());
-  if (weights.shape != Shape{1, gates * units, inputs}) {
-    refuse("expected weights [1, {}, {}], found {}", gates * units, inputs,
-           weights.shape.to_string());
-  }
   Tensor kernel({inputs, gates * units});
   for (Index g = 0; g < gates; ++g) {
     for (Index k = 0; k < units; ++k) {
+      const Index row = (direction * gates + of.gates[at(g)]) * units + k;
       for (Index i = 0; i < inputs; ++i) {
-        kernel.mutable_at({i, g * units + k}) =
-            weights.floats()[at((of.gates[at(g)] * units + k) * inputs + i)];
+        kernel.mutable_at({i, g * units + k}) = weights.floats()[at(row * inputs + i)];
       }
     }
   }
   return kernel;
 }
 
-/// Biases [1, 2 * gates * units], those of the inputs in front, as the layer has them: GRU's apart,
-/// others added.
-Tensor bias_of(const Constant* given, const Recurrence& of, Index units) {
+/// Biases [directions, 2 * gates * units], those of the inputs in front, of a direction as the
+/// layer has them: GRU's apart, others added.
+Tensor bias_of(const Constant* given, const Recurrence& of, Index direction, Index units) {
   const auto gates = static_cast<Index>(of.gates.size());
   const bool apart = of.op == "GRU";
   Tensor bias = Tensor::zeros(apart ? Shape{2, gates * units} : Shape{gates * units});
   if (given == nullptr) return bias;
-  if (given->shape != Shape{1, 2 * gates * units}) {
-    refuse("expected biases [1, {}], found {}", 2 * gates * units, given->shape.to_string());
-  }
   for (Index k = 0; k < 2 * gates * units; ++k) {
-    const Index row = k / (gates * units);
+    const Index row = direction * 2 + k / (gates * units);
     const Index column = k % (gates * units);
     const Index from = (row * gates + of.gates[at(column / units)]) * units + column % units;
     bias.mutable_data()[apart ? k : column] += given->floats()[at(from)];
   }
   return bias;
+}
+
+/// The tensors of the layer, by its names: those of both directions where it has them.
+Weights tensors_of(const Builder& builder, const Node& node, const Recurrence& of, Index units,
+                   Index features) {
+  const Index directions = goes_both_ways(node) ? 2 : 1;
+  const Index rows = static_cast<Index>(of.gates.size()) * units;
+  const auto checked = [&](std::size_t i, const Shape& shape) -> const Constant& {
+    const Constant& found = builder.required_constant(node, i);
+    if (found.shape == shape) return found;
+    refuse("expected {} of {} as input {}, found {}", i == 3 ? "biases" : "weights",
+           shape.to_string(), i, found.shape.to_string());
+  };
+  const Constant& kernel = checked(1, {directions, rows, features});
+  const Constant& recurrent = checked(2, {directions, rows, units});
+  const Constant* bias =
+      builder.constant(node, 3) == nullptr ? nullptr : &checked(3, {directions, 2 * rows});
+  Weights tensors;
+  for (Index d = 0; d < directions; ++d) {
+    const std::string prefix = directions == 1 ? "" : d == 0 ? "forward_" : "backward_";
+    tensors.emplace_back(prefix + "kernel", kernel_of(kernel, of, d, units, features));
+    tensors.emplace_back(prefix + "recurrent_kernel", kernel_of(recurrent, of, d, units, units));
+    tensors.emplace_back(prefix + "bias", bias_of(bias, of, d, units));
+  }
+  return tensors;
 }
 
 /// The first states that a value gives; none where they are zeros.
@@ -139,14 +168,26 @@ Imported import_recurrent(Builder& builder, const Node& node) {
     return i < node.outputs.size() && builder.is_read(node.outputs[i]);
   };
   if (reads(2)) refuse("expected its states h to be read, found its cell, which no result is");
-  Weights tensors = {
-      {"kernel", kernel_of(builder.required_constant(node, 1), of, units, x.logical[1])},
-      {"recurrent_kernel", kernel_of(recurrent, of, units, units)},
-      {"bias", bias_of(builder.constant(node, 3), of, units)}};
+  Weights tensors = tensors_of(builder, node, of, units, x.logical[1]);
   std::vector<Imported> inputs = {x};
   for (Imported& state : first_states(builder, node, of, units)) inputs.push_back(std::move(state));
+  std::unique_ptr<Recurrent> layer = of.layer(units, {.return_sequences = reads(0)});
+  if (goes_both_ways(node)) {
+    if (reads(0) == reads(1) || inputs.size() > 1) {
+      refuse("expected one result of both directions to be read, and first states of 0");
+    }
+    Imported both = builder.add(node, std::make_unique<Bidirectional>(std::move(layer)), inputs,
+                                reads(0) ? std::vector<Index>{0, 1} : std::vector<Index>{0},
+                                std::move(tensors));
+    both.logical = both.physical;
+    Imported apart =
+        builder.reshaped(node, both, reads(0) ? Shape{steps, 2, units} : Shape{2, units});
+    apart.batch = batch_first ? 0 : reads(0) ? 2 : 1;
+    if (reads(1)) builder.set_result(node, 1, apart);
+    return apart;
+  }
   Imported all =
-      builder.add(node, of.layer(units, {.return_sequences = reads(0)}), inputs,
+      builder.add(node, std::move(layer), inputs,
                   reads(0) ? std::vector<Index>{0, 2} : std::vector<Index>{1}, std::move(tensors));
   Imported last = all;
   if (reads(0)) {

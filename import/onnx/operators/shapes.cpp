@@ -59,36 +59,41 @@ Imported import_flatten(Builder& builder, const Node& node) {
 
 /// The extents of an example that Reshape to `target` gives.
 Shape example_of(const Builder& builder, const Imported& x, const Integers& target) {
-  const bool batch = !target.empty() && (target[0] == kBatch || target[0] == 0 || target[0] == -1 ||
-                                         target[0] == builder.batch());
+  const auto place = at(x.batch);
+  const bool batch =
+      place < target.size() && (target[place] == kBatch || target[place] == 0 ||
+                                target[place] == -1 || target[place] == builder.batch());
   if (!batch || target.size() < 2) {
-    refuse("expected a shape whose first extent is the batch's, found [{}]",
+    refuse("expected a shape whose extent {} is the batch's, found [{}]", x.batch,
            fmt::join(target, ", "));
   }
   std::vector<Index> extents;
   Index known = 1;
   Index open = -1;
-  for (std::size_t i = 1; i < target.size(); ++i) {
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (i == place) continue;
     Index extent = target[i];
-    if (extent == 0 && static_cast<Index>(i) <= x.logical.rank()) {
-      extent = x.logical[static_cast<Index>(i) - 1];
-    }
+    // Of x, without its batch.
+    const Index same = static_cast<Index>(i > place ? i - 1 : i);
+    if (extent == 0 && same < x.logical.rank()) extent = x.logical[same];
     if (extent == -1 && open < 0) {
-      open = static_cast<Index>(i) - 1;
+      open = std::ssize(extents);
     } else if (extent < 1 || __builtin_mul_overflow(known, extent, &known)) {
       refuse("expected extents above 0, found {}", extent);
     }
     extents.push_back(extent);
   }
-  if (open >= 0) extents[static_cast<std::size_t>(open)] = x.logical.size() / known;
+  if (open >= 0) extents[at(open)] = x.logical.size() / known;
   return Shape(std::move(extents));
 }
 
 Imported import_reshape(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
   if (node.integer("allowzero", 0) != 0) refuse("expected allowzero 0, found 1");
-  return builder.reshaped(node, x,
-                          example_of(builder, x, builder.required_constant(node, 1).integers()));
+  Imported result = builder.reshaped(
+      node, x, example_of(builder, x, builder.required_constant(node, 1).integers()));
+  result.batch = x.batch;
+  return result;
 }
 
 Imported import_squeeze(Builder& builder, const Node& node) {
