@@ -4,6 +4,7 @@
 #include <octet/import/zero_channels.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/reused_layer.h>
+#include <octet/layers/sequence_shapes.h>
 #include <octet/layers/zero_padding2d.h>
 
 #include <algorithm>
@@ -336,7 +337,11 @@ Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
 Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& padding) {
   Node pad;
   pad.name = node.name + "/pad";
-  Imported result = add(pad, std::make_unique<ZeroPadding2D>(padding), {x}, x.axes);
+  std::unique_ptr<Layer> layer = std::make_unique<ZeroPadding2D>(padding);
+  if (x.logical.rank() == 2) {
+    layer = std::make_unique<ZeroPadding1D>(padding.left, padding.right);
+  }
+  Imported result = add(pad, std::move(layer), {x}, x.axes);
   result.not_negative = x.not_negative;
   return result;
 }

@@ -100,7 +100,7 @@ class Builder {
   Imported ordered(const Node& node, const Imported& x);
   /// `x` as ONNX's Reshape to `logical` reads it.
   Imported reshaped(const Node& node, const Imported& x, const Shape& logical);
-  /// `x` with zeros around it, which is an image.
+  /// `x` with zeros around it, which is an image, or a sequence, of which a row is the image.
   Imported padded(const Node& node, const Imported& x, const Padding2D& padding);
   /// `x` with channels of zeros in front and behind, which is an image.
   Imported with_zero_channels(const Node& node, const Imported& x, Index front, Index behind);

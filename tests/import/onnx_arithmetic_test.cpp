@@ -322,6 +322,90 @@ TEST(OnnxPad, OfChannelsAndByConcatOfZeros) {
                InvalidArgument);
 }
 
+/// sum or maximum over windows of `size` steps behind one another by `stride`, `front` in front of
+/// the first step; of sequences [batch, channels, steps].
+Tensor pooled(const Tensor& x, Index size, Index stride, Index front, Index windows, bool largest) {
+  Tensor result = Tensor::zeros({x.dim(0), x.dim(1), windows});
+  for (Index k = 0; k < result.size(); ++k) {
+    const float* const row = x.data() + k / windows * x.dim(2);
+    float value = largest ? -1e9F : 0.0F;
+    for (Index i = 0; i < size; ++i) {
+      const Index step = k % windows * stride - front + i;
+      const float v = step < 0 || step >= x.dim(2) ? 0.0F : row[step];
+      value = largest ? std::max(value, v) : value + v / static_cast<float>(size);
+    }
+    result.mutable_data()[k] = value;
+  }
+  return result;
+}
+
+// MaxPool1d, AvgPool1d and Conv1d of PyTorch.
+TEST(OnnxSequences, ArePooledAndPadded) {
+  const Tensor x = Tensor::uniform({2, 3, 8}, Random(14), 0.0F, 1.0F);
+  const auto file = [](const std::vector<Message>& nodes,
+                       const std::vector<Message>& tensors = {}) {
+    return onnx_file({-1, 3, 8}, nodes, tensors);
+  };
+  /// Reads [batch, steps, channels], gives sequences in that order; vectors as they are.
+  const auto computed_of = [&](const Bytes& bytes) {
+    const Tensor y = import_onnx(bytes).forward(permute(x, {0, 2, 1}));
+    return y.rank() == 3 ? permute(y, {0, 2, 1}) : y;
+  };
+  const auto pool = [](const char* op, Integers size, Integers strides, Integers pads) {
+    return node(
+        op, {"r"}, "y",
+        {attribute("kernel_shape", std::move(size)), attribute("strides", std::move(strides)),
+         attribute("pads", std::move(pads)), attribute("count_include_pad", std::int64_t{1})});
+  };
+  const Message first = node("MaxPool", {"x"}, "m", {attribute("kernel_shape", Integers{1})});
+  const Message relu = node("Relu", {"m"}, "r");
+  expect_same(computed_of(file({first, relu, pool("MaxPool", {3}, {2}, {0, 0})})),
+              pooled(x, 3, 2, 0, 3, true), "MaxPool");
+  expect_same(computed_of(file({first, relu, pool("MaxPool", {3}, {3}, {1, 1})})),
+              pooled(x, 3, 3, 1, 3, true), "padded MaxPool");
+  expect_same(computed_of(file({first, relu, pool("AveragePool", {4}, {2}, {2, 1})})),
+              pooled(x, 4, 2, 2, 4, false), "AveragePool");
+  const Tensor mean = pooled(x, 8, 1, 0, 1, false).reshape({2, 3});
+  const Tensor most = pooled(x, 8, 1, 0, 1, true).reshape({2, 3});
+  const Message flat = node("Flatten", {"g"}, "y");
+  expect_same(computed_of(file({first, node("GlobalAveragePool", {"m"}, "g"), flat})), mean,
+              "mean");
+  expect_same(computed_of(file({first, node("GlobalMaxPool", {"m"}, "g"), flat})), most, "most");
+  expect_same(computed_of(file({first, node("ReduceMean", {"m"}, "y",
+                                            {attribute("axes", Integers{-1}),
+                                             attribute("keepdims", std::int64_t{0})})})),
+              mean, "ReduceMean");
+  // Weights of one: a convolution is the sum of what its window reads.
+  const std::vector<Message> ones = {node("ConstantOfShape", {"s"}, "w", {}),
+                                     node("Add", {"w", "one"}, "k")};
+  struct Case {
+    Integers pads;
+    const char* last;
+  };
+  for (const auto& [pads, type] : {Case{{4, 0}, "Conv1D"}, Case{{3, 1}, "Conv1D"}}) {
+    const Model model = import_onnx(onnx_file(
+        {-1, 1, 8},
+        {ones[0], ones[1],
+         node("Conv", {"x", "k"}, "y",
+              {attribute("pads", pads), attribute("dilations", Integers{2})})},
+        {integers("s", {1, 1, 3}), tensor("one", 1, {}).text(9, std::string("\0\0\x80\x3f", 4))}));
+    EXPECT_EQ(model.layers().back()->type(), type);
+    EXPECT_EQ(model.layers().size(), pads[1] == 0 ? 2U : 3U);
+    const Tensor one = slice(x, {{0, 2}, {0, 1}, {0, 8}});
+    const Tensor y = model.forward(permute(one, {0, 2, 1}));
+    for (Index n = 0; n < 2; ++n) {
+      for (Index t = 0; t < 8; ++t) {
+        float sum = 0.0F;
+        for (Index i = 0; i < 3; ++i) {
+          const Index step = t - pads[0] + 2 * i;
+          if (step >= 0 && step < 8) sum += one.at({n, 0, step});
+        }
+        EXPECT_NEAR(y.at({n, t, 0}), sum, 1e-5F) << pads[0] << " " << n << " " << t;
+      }
+    }
+  }
+}
+
 TEST(OnnxGather, TakesElementsInARow) {
   const Tensor x = Tensor::uniform({2, 6, 4}, Random(9), -1.0F, 1.0F);
   const auto file = [](const Message& indices, std::int64_t axis) {

@@ -64,22 +64,25 @@ Imported import_sequence_conv(Builder& builder, const Node& node, const Constant
   if (builder.input(node, 0).logical.rank() != 2) {
     refuse("expected sequences [batch, channels, steps]");
   }
-  const Imported x = builder.arranged(node, builder.input(node, 0), kSequenceAxes);
+  Imported x = builder.arranged(node, builder.input(node, 0), kSequenceAxes);
   const Index groups = groups_of(node, weights, x.logical[0]);
   const Shape kernel = {weights.shape[2], weights.shape[1], weights.shape[0]};
   const WindowOptions window = window_of(node, {1, kernel[0]}, {1, x.logical[1]}, 1);
+  Padding padding = window.padding.value_or(Padding::valid);
   if (!window.padding.has_value()) {
-    refuse(
-        "pads a sequence by {} and {}, which is neither none nor TensorFlow's SAME: Octet pads "
-        "images alone; a Conv2D over images of height 1 would do",
-        window.around.left, window.around.right);
+    const bool looks_back = window.around.left == (kernel[0] - 1) * window.dilations[1];
+    if (looks_back && window.around.right == 0) {
+      padding = Padding::causal;
+    } else {
+      x = builder.padded(node, x, window.around);
+    }
   }
   Weights tensors = {{"kernel", kernel_of(weights, kernel)}};
   const bool bias = add_bias(builder, node, kernel[2], tensors);
   auto layer = std::make_unique<Conv1D>(kernel[2], kernel[0], Activation::none,
                                         Conv1DLayerOptions{.stride = window.strides[1],
                                                            .dilation = window.dilations[1],
-                                                           .padding = *window.padding,
+                                                           .padding = padding,
                                                            .groups = groups,
                                                            .use_bias = bias});
   return builder.add(node, std::move(layer), {x}, kSequenceAxes, std::move(tensors));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/global_pool2d.h>
+#include <octet/layers/pool1d.h>
 #include <octet/layers/pool2d.h>
 
 #include <algorithm>
@@ -8,30 +9,51 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-/// A pooling's options; the image is padded where they cannot say how.
+/// A pooling over images, or over sequences, whose windows have height 1.
 struct Pool {
   Imported x;
+  std::array<Index, 2> size{};
   WindowOptions window;
-  Pool2DOptions options;
+
+  bool of_sequences() const { return x.logical.rank() == 2; }
 };
 
 Pool pool_of(Builder& builder, const Node& node) {
-  const Imported x = builder.image(node, builder.input(node, 0));
+  const Imported& given = builder.input(node, 0);
+  const bool sequences = given.logical.rank() == 2;
+  const Imported x =
+      sequences ? builder.arranged(node, given, kSequenceAxes) : builder.image(node, given);
   const auto size = node.integers("kernel_shape");
   const auto is_size = [](std::int64_t n) { return n > 0 && n < (std::int64_t{1} << 31); };
-  if (size.size() != 2 || !std::ranges::all_of(size, is_size)) {
-    refuse("expected a window over images, found [{}]", fmt::join(size, ", "));
+  if (size.size() != (sequences ? 1 : 2) || !std::ranges::all_of(size, is_size)) {
+    refuse("expected a window over images or sequences, found [{}]", fmt::join(size, ", "));
   }
-  const WindowOptions window = window_of(node, {size[0], size[1]}, {x.logical[1], x.logical[2]}, 2);
-  if (window.dilations != std::array<Index, 2>{1, 1}) {
+  Pool pool{x, {sequences ? 1 : size[0], size.back()}, {}};
+  const std::array<Index, 2> image = {sequences ? 1 : x.logical[1], x.logical.dim(-1)};
+  pool.window = window_of(node, pool.size, image, size.size());
+  if (pool.window.dilations != std::array<Index, 2>{1, 1}) {
     refuse("expected dilations of 1, found {} and {}: Octet's pooling has none",
-           window.dilations[0], window.dilations[1]);
+           pool.window.dilations[0], pool.window.dilations[1]);
   }
-  return {x,
-          window,
-          {.size = {size[0], size[1]},
-           .stride = window.strides,
-           .padding = window.padding.value_or(Padding::valid)}};
+  return pool;
+}
+
+/// The layer of a pooling: `Images` or `Sequences`.
+template <class Images, class Sequences>
+Imported add_pool(Builder& builder, const Node& node, const Pool& pool) {
+  const Padding padding = pool.window.padding.value_or(Padding::valid);
+  std::unique_ptr<Layer> layer;
+  if (pool.of_sequences()) {
+    layer = std::make_unique<Sequences>(
+        Pool1DOptions{.size = pool.size[1], .stride = pool.window.strides[1], .padding = padding});
+  } else {
+    layer = std::make_unique<Images>(
+        Pool2DOptions{.size = pool.size, .stride = pool.window.strides, .padding = padding});
+  }
+  Imported result = builder.add(node, std::move(layer), {pool.x},
+                                pool.of_sequences() ? kSequenceAxes : kImageAxes);
+  result.not_negative = pool.x.not_negative;
+  return result;
 }
 
 Imported import_max_pool(Builder& builder, const Node& node) {
@@ -45,10 +67,7 @@ Imported import_max_pool(Builder& builder, const Node& node) {
     }
     pool.x = builder.padded(node, pool.x, pool.window.around);
   }
-  Imported result =
-      builder.add(node, std::make_unique<MaxPool2D>(pool.options), {pool.x}, kImageAxes);
-  result.not_negative = pool.x.not_negative;
-  return result;
+  return add_pool<MaxPool2D, MaxPool1D>(builder, node, pool);
 }
 
 Imported import_average_pool(Builder& builder, const Node& node) {
@@ -64,18 +83,16 @@ Imported import_average_pool(Builder& builder, const Node& node) {
       refuse("counts padding and has windows that end behind it: ceil_mode=0 would import");
     }
     // Zeros that count are zeros of a larger image.
-    const Padding2D around = {pads[0], pads[2], pads[1], pads[3]};
-    pool.options.padding = Padding::valid;
+    const Padding2D around = pool.of_sequences() ? Padding2D{.left = pads[0], .right = pads[1]}
+                                                 : Padding2D{pads[0], pads[2], pads[1], pads[3]};
+    pool.window.padding = Padding::valid;
     pool.x = builder.padded(node, pool.x, around);
   } else if (!pool.window.padding.has_value()) {
     refuse(
         "pads as neither TensorFlow's SAME nor VALID does and leaves the padding out of the "
         "mean: count_include_pad=1, PyTorch's default, would import");
   }
-  Imported result =
-      builder.add(node, std::make_unique<AveragePool2D>(pool.options), {pool.x}, kImageAxes);
-  result.not_negative = pool.x.not_negative;
-  return result;
+  return add_pool<AveragePool2D, AveragePool1D>(builder, node, pool);
 }
 
 /// One value for each channel: the last axis of the model.
@@ -87,18 +104,28 @@ Imported add_global(Builder& builder, const Node& node, std::unique_ptr<Layer> l
   return result;
 }
 
-Imported import_global_average_pool(Builder& builder, const Node& node) {
-  const Imported x = builder.image(node, builder.input(node, 0));
-  return add_global(builder, node, std::make_unique<GlobalAveragePool2D>(), x, {x.logical[0], 1, 1},
-                    0);
+template <class Images, class Sequences>
+Imported import_global_pool(Builder& builder, const Node& node) {
+  const Imported& given = builder.input(node, 0);
+  if (given.logical.rank() == 2) {
+    const Imported x = builder.arranged(node, given, kSequenceAxes);
+    return add_global(builder, node, std::make_unique<Sequences>(), x, {x.logical[0], 1}, 0);
+  }
+  const Imported x = builder.image(node, given);
+  return add_global(builder, node, std::make_unique<Images>(), x, {x.logical[0], 1, 1}, 0);
 }
 
-Imported import_global_max_pool(Builder& builder, const Node& node) {
-  const Imported x = builder.image(node, builder.input(node, 0));
-  return add_global(builder, node, std::make_unique<GlobalMaxPool2D>(), x, {x.logical[0], 1, 1}, 0);
+/// The mean over one axis of sequences.
+Imported mean_of_sequence(Builder& builder, const Node& node, const Imported& given, Index over) {
+  const Index kept = 1 - over;
+  const Imported x = builder.arranged(node, given, {over, kept});
+  const bool keep = node.integer("keepdims", 1) != 0;
+  const Shape one{x.logical[kept]};
+  return add_global(builder, node, std::make_unique<GlobalAveragePool1D>(), x,
+                    keep ? x.logical.with_dim(over, 1) : one, keep ? kept : 0);
 }
 
-/// The mean over the two axes of images, which is all that Octet has a layer for.
+/// The mean over the two axes of images, or one of sequences.
 Imported import_reduce_mean(Builder& builder, const Node& node) {
   const Imported& x = builder.input(node, 0);
   const auto axes = axes_of(node, 1, node.has(1) ? builder.constant(node, 1) : nullptr);
@@ -110,10 +137,15 @@ Imported import_reduce_mean(Builder& builder, const Node& node) {
     over.push_back(axis < 0 ? axis + x.logical.rank() : axis - 1);
   }
   std::ranges::sort(over);
+  if (x.logical.rank() == 2 && over.size() == 1) {
+    return mean_of_sequence(builder, node, x, over[0]);
+  }
   if (x.logical.rank() != 3 || x.axes.size() != 3 || over.size() != 2 || over[0] == over[1] ||
       std::ranges::find(over, x.axes[2]) != over.end() || x.axes[2] < 0) {
-    refuse("expected the mean over height and width of images, found axes [{}] of [batch, {}]",
-           fmt::join(axes.value_or(std::vector<std::int64_t>{}), ", "), fmt::join(x.logical, ", "));
+    refuse(
+        "expected the mean over height and width of images, or one axis of sequences, found axes "
+        "[{}] of [batch, {}]",
+        fmt::join(axes.value_or(std::vector<std::int64_t>{}), ", "), fmt::join(x.logical, ", "));
   }
   const Index channel = x.axes[2];
   const bool keep = node.integer("keepdims", 1) != 0;
@@ -123,11 +155,12 @@ Imported import_reduce_mean(Builder& builder, const Node& node) {
                     Shape(std::move(logical)), keep ? channel : 0);
 }
 
-constexpr std::array<Operator, 5> kPoolings = {{{"AveragePool", import_average_pool},
-                                                {"GlobalAveragePool", import_global_average_pool},
-                                                {"GlobalMaxPool", import_global_max_pool},
-                                                {"MaxPool", import_max_pool},
-                                                {"ReduceMean", import_reduce_mean}}};
+constexpr std::array<Operator, 5> kPoolings = {
+    {{"AveragePool", import_average_pool},
+     {"GlobalAveragePool", import_global_pool<GlobalAveragePool2D, GlobalAveragePool1D>},
+     {"GlobalMaxPool", import_global_pool<GlobalMaxPool2D, GlobalMaxPool1D>},
+     {"MaxPool", import_max_pool},
+     {"ReduceMean", import_reduce_mean}}};
 
 }  // namespace
 
