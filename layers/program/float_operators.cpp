@@ -222,6 +222,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
 }
 
 Shape shape_given(const Layer& layer, const std::string& what, FunctionRef<Tensor()> compute) {
+  const NoGrad guard;
   try {
     return compute().shape().without_batch();
   } catch (const InvalidArgument& error) {

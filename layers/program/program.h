@@ -135,7 +135,7 @@ struct Program {
     std::size_t readers = 0;
     bool is_output = false;
     ValueForm form{};
-    /// Of a layer's result: what emit() returned beside it.
+    /// What emit() returned beside the value, where it is a layer's result.
     std::vector<std::size_t> beside{};
 
     /// The name of the tensor that the value becomes in files.

@@ -26,7 +26,7 @@ struct Stream {
   Index delay = 0;
   /// How many steps a window keeps of what it has read.
   Index kept = 0;
-  /// Of a result that is no sequence: how many steps of the network's inputs it is made of.
+  /// How many steps of the network's inputs a result is made of that is no sequence.
   Index end = 0;
 };
 

@@ -267,7 +267,7 @@ class Quantization {
   std::vector<bool> fused_;
   /// The name of the layer of the result that it became.
   std::vector<std::string> added_;
-  /// Its result behind a QuantizeLayer.
+  /// What a QuantizeLayer makes of its result.
   std::vector<std::optional<Result>> integers_;
 };
 

@@ -54,7 +54,8 @@ struct Equations {
     return sum;
   }
 
-  Values states(const float* x) const {
+  /// `cell_state`, where given, gets the c of an LSTM behind the last step.
+  Values states(const float* x, Values* cell_state = nullptr) const {
     Values h(kUnits, 0.0F);
     Values c(kUnits, 0.0F);
     Values all;
@@ -83,6 +84,7 @@ struct Equations {
       }
       all.insert(all.end(), h.begin(), h.end());
     }
+    if (cell_state != nullptr) *cell_state = c;
     return all;
   }
 };
@@ -163,6 +165,36 @@ TEST(OnnxRecurrent, ComputesTheEquationsInBothLayouts) {
       EXPECT_THAT(found.span(), testing::Pointwise(testing::FloatNear(1e-5F), cases[i].expected))
           << op << " " << i;
     }
+  }
+}
+
+// A network that streams gives all of its states.
+TEST(OnnxRecurrent, GivesTheCellOfAnLSTM) {
+  const Equations of = equations_of("LSTM");
+  const Tensor x = Tensor::uniform({1, kSteps, kFeatures}, Random(6), -1.0F, 1.0F);
+  Values cell;
+  const Values states = of.states(x.data(), &cell);
+  const Values last(states.end() - kUnits, states.end());
+  Values expected = last;
+  expected.insert(expected.end(), cell.begin(), cell.end());
+  const std::vector<Message> of_last = {node("Squeeze", {"H", "zero"}, "h")};
+  const std::vector<Message> of_all = {node("Squeeze", {"Y", "one"}, "s"), swapped("s", "b"),
+                                       node("Slice", {"b", "m", "e", "one"}, "l"),
+                                       node("Squeeze", {"l", "one"}, "h")};
+  for (const bool reads_all : {false, true}) {
+    std::vector<Message> nodes = {
+        swapped("x", "t"),
+        recurrent(of, "t", reads_all ? "Y" : "", reads_all ? "" : "H").text(2, "C")};
+    const std::vector<Message>& way = reads_all ? of_all : of_last;
+    nodes.insert(nodes.end(), way.begin(), way.end());
+    nodes.push_back(node("Squeeze", {"C", "zero"}, "c"));
+    nodes.push_back(node("Concat", {"h", "c"}, "y", {attribute("axis", std::int64_t{1})}));
+    std::vector<Message> tensors = tensors_of(of);
+    tensors.push_back(integers("m", {-1}));
+    tensors.push_back(integers("e", {INT64_MAX}));
+    const Model model = import_onnx(onnx_file({-1, kSteps, kFeatures}, nodes, tensors));
+    EXPECT_THAT(model.forward(x).span(), testing::Pointwise(testing::FloatNear(1e-5F), expected))
+        << reads_all;
   }
 }
 

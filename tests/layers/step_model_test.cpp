@@ -136,7 +136,7 @@ class RandomStream {
   Model model_;
   Index steps_;
   Index features_ = 0;
-  /// Of the sequence that a layer reads.
+  /// How many steps the sequence has that a layer reads.
   Index length_;
   bool is_delayed_ = false;
 };

@@ -4,6 +4,7 @@
 #include <octet/layers/concatenate.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace octet::detail::onnx_import {
 namespace {
@@ -45,7 +46,11 @@ Imported import_concat(Builder& builder, const Node& node) {
   std::vector<Index> axes = builder.input(node, 0).axes;
   const bool whole =
       static_cast<Index>(axes.size()) == first.rank() && std::ranges::find(axes, -1) == axes.end();
-  if (!whole && first.rank() == 3) axes = kImageAxes;
+  if (!whole) {
+    axes.resize(at(first.rank()));
+    std::iota(axes.begin(), axes.end(), 0);
+    if (first.rank() == 3) axes = kImageAxes;
+  }
   bool not_negative = true;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const Imported x = builder.ordered(node, builder.input(node, i));

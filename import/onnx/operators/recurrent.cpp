@@ -150,6 +150,9 @@ Imported import_recurrent(Builder& builder, const Node& node) {
   const Recurrence& of = recurrence_of(node);
   const bool batch_first = node.integer("layout", 0) == 1;
   Imported x = builder.value(node, 0);
+  // One step of one example is the same either way.
+  const bool is_one = builder.batch() == 1 && x.logical.rank() == 2 && x.logical[0] == 1;
+  if (is_one) x.batch = batch_first ? 0 : 1;
   if (x.logical.rank() != 2 || x.batch != (batch_first ? 0 : 1)) {
     refuse(
         "expected sequences [{}], found the batch as axis {} of {} axes: export the model with "
@@ -167,14 +170,13 @@ Imported import_recurrent(Builder& builder, const Node& node) {
   const auto reads = [&](std::size_t i) {
     return i < node.outputs.size() && builder.is_read(node.outputs[i]);
   };
-  if (reads(2)) refuse("expected its states h to be read, found its cell, which no result is");
   Weights tensors = tensors_of(builder, node, of, units, x.logical[1]);
   std::vector<Imported> inputs = {x};
   for (Imported& state : first_states(builder, node, of, units)) inputs.push_back(std::move(state));
   std::unique_ptr<Recurrent> layer = of.layer(units, {.return_sequences = reads(0)});
   if (goes_both_ways(node)) {
-    if (reads(0) == reads(1) || inputs.size() > 1) {
-      refuse("expected one result of both directions to be read, and first states of 0");
+    if (reads(0) == reads(1) || reads(2) || inputs.size() > 1) {
+      refuse("expected one result of both directions to be read, no cell, and first states of 0");
     }
     Imported both = builder.add(node, std::make_unique<Bidirectional>(std::move(layer)), inputs,
                                 reads(0) ? std::vector<Index>{0, 1} : std::vector<Index>{0},
@@ -189,11 +191,17 @@ Imported import_recurrent(Builder& builder, const Node& node) {
   Imported all =
       builder.add(node, std::move(layer), inputs,
                   reads(0) ? std::vector<Index>{0, 2} : std::vector<Index>{1}, std::move(tensors));
+  Node part;
+  if (reads(2)) {
+    part.name = node.name + "/cell";
+    Imported cell = builder.add(part, std::make_unique<CellState>(), {all}, {1});
+    cell.batch = batch_first ? 0 : 1;
+    builder.set_result(node, 2, cell);
+  }
   Imported last = all;
   if (reads(0)) {
     all.batch = batch_first ? 0 : 2;
     if (!reads(1)) return all;
-    Node part;
     part.name = node.name + "/last";
     const Slice slice({.axis = 0, .begin = steps - 1, .size = 1});
     last = builder.add(part, slice.clone(), {all}, {0, 1});

@@ -139,8 +139,6 @@ Imported import_unsqueeze(Builder& builder, const Node& node) {
   }
   Imported result = builder.reshaped(node, x, Shape(std::move(extents)));
   result.batch = batch;
-  if (batch != x.batch && x.batch == 0)
-    refuse("expected an axis of examples, found {}", (*axes)[0]);
   return result;
 }
 
