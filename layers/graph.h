@@ -61,6 +61,8 @@ class Graph {
   const Shape& shape(GraphValue value) const;
   /// What the emit() that returned `result` as its first value returned behind it.
   std::vector<GraphValue> beside(GraphValue result) const;
+  /// Whether the steps of one layer are taken down, to be looked at, and `value` is what it reads.
+  bool is_from_outside(GraphValue value) const;
 
   /// The result of an operator. Its attributes are the operator's defaults unless given.
   GraphValue op(OpCode code, const std::vector<GraphValue>& inputs,

@@ -29,6 +29,13 @@ std::vector<GraphValue> LSTM::step(Graph& g, std::span<const GraphValue> x,
 std::vector<GraphValue> CellState::emit(Graph& g, std::span<const GraphValue> inputs) const {
   std::vector<GraphValue> states = g.beside(inputs[0]);
   if (!states.empty()) return states;
+  // Looked at alone, it stands for the last step of what it reads.
+  if (g.is_from_outside(inputs[0])) {
+    const Shape read = g.shape(inputs[0]);
+    if (read.rank() == 1) return {inputs[0]};
+    const GraphValue last = g.slice(inputs[0], {{read[0] - 1, read[0]}, {0, read[1]}}, "/last");
+    return {g.reshape(last, {read[1]})};
+  }
   throw InvalidArgument(fmt::format(
       "CellState \"{}\": expected to read an LSTM, found a result of another layer", name()));
 }

@@ -35,8 +35,8 @@ class LSTM : public Recurrent {
 };
 
 /// The cell state c behind the last step, [units], of the LSTM whose result it reads: computed by
-/// the LSTM, no operator of its own. step_model() adds it. Throws InvalidArgument where the result
-/// of another layer is read.
+/// the LSTM, no operator of its own. step_model() and import_onnx() add it. build() throws
+/// InvalidArgument where the result of another layer is read.
 class CellState : public Layer {
  public:
   static constexpr std::string_view kType = "CellState";

@@ -142,6 +142,8 @@ TEST(OnnxArithmetic, OfTwoValuesAndFunctionsOfOne) {
       {node("Sub", {"x", "s"}, "y"), [](float v, float s) { return v - s; }},
       {node("Max", {"s", "x"}, "y"), [](float v, float s) { return std::max(v, s); }},
       {node("Min", {"x", "s"}, "y"), [](float v, float s) { return std::min(v, s); }},
+      {node("Max", {"x", "c"}, "y"), [](float v, float s) { return std::max(v, s / v); }},
+      {node("Min", {"c", "x"}, "y"), [](float v, float s) { return std::min(v, s / v); }},
       {node("Elu", {"s"}, "y"), [](float, float s) { return s > 0.0F ? s : std::expm1(s); }},
       {node("Gelu", {"s"}, "y"),
        [](float, float s) { return 0.5F * s * (1.0F + std::erf(s / std::sqrt(2.0F))); }}};

@@ -6,6 +6,8 @@
 #include <octet/core/error.h>
 #include <octet/core/random.h>
 #include <octet/import/onnx/import_onnx.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/import/onnx_file.h>
 
@@ -195,6 +197,9 @@ TEST(OnnxRecurrent, GivesTheCellOfAnLSTM) {
     const Model model = import_onnx(onnx_file({-1, kSteps, kFeatures}, nodes, tensors));
     EXPECT_THAT(model.forward(x).span(), testing::Pointwise(testing::FloatNear(1e-5F), expected))
         << reads_all;
+    Model quantized = quantize_model(model);
+    quantized.forward(x, {.mode = ForwardContext::Mode::calibration});
+    EXPECT_EQ(lower(quantized).outputs.size(), 1U);
   }
 }
 

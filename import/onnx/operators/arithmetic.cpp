@@ -141,9 +141,40 @@ Imported import_arithmetic(Builder& builder, const Node& node) {
   refuse("expected a constant operand, found two computed values");
 }
 
-/// Max or Min of two computed values.
+/// A node of its own for a part of `node`.
+Node part_of(const Node& node, std::string_view part) {
+  Node made = node;
+  made.name += part;
+  return made;
+}
+
+Imported clamped(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
+                 const Imported& x) {
+  Imported result = builder.add(part_of(node, "/clamp"), std::move(layer), {x}, x.axes);
+  result.logical = x.logical;
+  result.flattened = x.flattened;
+  result.not_negative = true;
+  return result;
+}
+
+/// max(x, c) = relu(x - c) + c; min(x, c) = c - relu(c - x).
+Imported extreme_of_constant(Builder& builder, const Node& node, std::size_t computed) {
+  const Constant& constant = builder.required_constant(node, 1 - computed);
+  const Imported& given = builder.input(node, computed);
+  const Imported x = with_channels(builder, node, given, varying_axis(constant, given.logical));
+  const Tensor c = channels_of(constant, x);
+  const Tensor sign = Tensor::full(c.shape(), node.op == "Max" ? 1.0F : -1.0F);
+  const Imported apart = affine(builder, part_of(node, "/apart"), x, sign, sign * c * -1.0F);
+  return affine(builder, node, clamped(builder, node, std::make_unique<ReLU>(), apart), sign, c);
+}
+
+/// Max or Min of two values.
 Imported import_extreme(Builder& builder, const Node& node) {
   if (node.inputs.size() != 2) refuse("expected two values, found {}", node.inputs.size());
+  for (const std::size_t computed : {0U, 1U}) {
+    if (builder.is_constant(node, 1 - computed))
+      return extreme_of_constant(builder, node, computed);
+  }
   if (node.op == "Max") return add_merge(builder, node, std::make_unique<Maximum>());
   return add_merge(builder, node, std::make_unique<Minimum>());
 }
@@ -152,20 +183,11 @@ Imported import_extreme(Builder& builder, const Node& node) {
 Imported import_hard_sigmoid(Builder& builder, const Node& node) {
   const Imported& x = builder.input(node, 0);
   const Shape channels{x.physical.rank() == 0 ? 1 : x.physical.dim(-1)};
-  const auto named = [&](std::string_view part) {
-    Node made = node;
-    made.name += part;
-    return made;
-  };
-  const Imported scaled =
-      affine(builder, named("/scaled"), x, Tensor::full(channels, 6.0F * node.real("alpha", 0.2F)),
-             Tensor::full(channels, 6.0F * node.real("beta", 0.5F)));
-  Imported clamped = builder.add(named("/clamp"), std::make_unique<ReLU6>(), {scaled}, scaled.axes);
-  clamped.logical = x.logical;
-  clamped.flattened = x.flattened;
-  clamped.not_negative = true;
-  return affine(builder, node, clamped, Tensor::full(channels, 1.0F / 6.0F),
-                Tensor::zeros(channels));
+  const Imported scaled = affine(builder, part_of(node, "/scaled"), x,
+                                 Tensor::full(channels, 6.0F * node.real("alpha", 0.2F)),
+                                 Tensor::full(channels, 6.0F * node.real("beta", 0.5F)));
+  return affine(builder, node, clamped(builder, node, std::make_unique<ReLU6>(), scaled),
+                Tensor::full(channels, 1.0F / 6.0F), Tensor::zeros(channels));
 }
 
 constexpr std::array<Operator, 7> kArithmetic = {{{"Add", import_arithmetic},
