@@ -26,9 +26,8 @@ RowNormalization::RowNormalization(const RowNormalization& other)
 GraphValue RowNormalization::mean_of(Graph& g, GraphValue x, std::string_view name,
                                      float bias) const {
   const Index features = g.shape(x).dim(-1);
-  const LayerWeights weights{
-      .kernel = Tensor::full({features, 1}, 1.0F / static_cast<float>(features)),
-      .bias = bias == 0.0F ? Tensor() : Tensor::full({1}, bias)};
+  LayerWeights weights{.kernel = Tensor::full({features, 1}, 1.0F / static_cast<float>(features)),
+                       .bias = bias == 0.0F ? Tensor() : Tensor::full({1}, bias)};
   return g.linear(
       x, fmt::format("{}_kernel", name), [weights] { return weights; }, fmt::format("/{}", name));
 }

@@ -133,7 +133,7 @@ class StepModelBuilder {
     for (const std::size_t state : beside) {
       inputs.push_back(state_input(i, name + "_cell", {shape.dim(-1)}, state));
     }
-    const Value result = step_.add_built(make_layer(describe_layer(layer)), inputs);
+    Value result = step_.add_built(make_layer(describe_layer(layer)), inputs);
     const Index count = gives_all ? steps_of(streams_[i]) : 1;
     if (count == 1) {
       states_.push_back({name + "_state", result, layer.name()});
@@ -160,7 +160,7 @@ class StepModelBuilder {
     if (reads_integers(i) && form_of(result_of(read)).fixed_by) {
       x = quantized(i, x, name + "_quantize", result_of(read));
     }
-    const Value window = add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
+    Value window = add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
     const Index count = step_.layers().back()->output_shape()[0];
     add_state(i, window, count - kept, kept);
     return window;

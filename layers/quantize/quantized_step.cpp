@@ -2,7 +2,6 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
-#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/program/float_step.h>
@@ -23,8 +22,6 @@
 
 namespace octet {
 namespace {
-
-using detail::TensorAccess;
 
 bool in_integers(const StepScheme& scheme) {
   return scheme.options->simulation == Simulation::integer;
@@ -106,7 +103,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   weights.bias = {};
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
-  const bool in_int32 = trains_on_integers(scheme) && !is_int16(x);
+  const bool in_int32 = scheme.kernel != nullptr && trains_on_integers(scheme) && !is_int16(x);
   const Tensor z = in_int32
                        ? IntegerLinear(weights, FusedActivation::none, x, scheme.kernel->params(),
                                        scheme.options->rounding, scheme.owner,

@@ -45,8 +45,8 @@ std::vector<float> factors_of(const Builder& builder, const Node& node, const Im
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const Index from =
           i > 0 && i <= at(x.logical.rank()) ? x.logical[static_cast<Index>(i) - 1] : 0;
-      const bool whole = from > 0 && sizes[i] % from == 0;
-      factors.push_back(whole ? static_cast<float>(sizes[i] / from) : 0.0F);
+      const Index factor = from > 0 && sizes[i] % from == 0 ? sizes[i] / from : 0;
+      factors.push_back(static_cast<float>(factor));
     }
     if (!factors.empty()) factors[0] = 1.0F;  // The number of examples.
     return factors;
@@ -61,7 +61,7 @@ std::vector<float> factors_of(const Builder& builder, const Node& node, const Im
 }
 
 Imported import_resize(Builder& builder, const Node& node) {
-  const Imported x = builder.image(node, builder.input(node, 0));
+  Imported x = builder.image(node, builder.input(node, 0));
   std::vector<float> factors = factors_of(builder, node, x);
   const std::vector<std::int64_t> axes = node.integers("axes");
   if (!axes.empty()) {
