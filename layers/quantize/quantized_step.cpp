@@ -150,7 +150,7 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
   const LayerWeights weights = weights_of(step);
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
-  if (!trains_on_integers(scheme)) {
+  if (scheme.kernel == nullptr || !trains_on_integers(scheme)) {
     const Tensor linear = fake_quant_linear(step, weights, in.x[0]);
     return finished(scheme, apply_activation(step.clamp, linear), in);
   }
