@@ -66,7 +66,10 @@ std::vector<GraphValue> BatchNorm::emit(Graph& graph, std::span<const GraphValue
   const auto normalize = [this](std::span<const Tensor> x, const ForwardContext& context,
                                 FusedActivation clamp) { return normalized(x[0], context, clamp); };
   return {graph.function(inputs, graph.shape(inputs[0]),
-                         {.run = normalize, .takes_clamp = true, .not_exported = kNotExported})};
+                         {.run = normalize,
+                          .takes_clamp = true,
+                          .each_position = true,
+                          .not_exported = kNotExported})};
 }
 
 void BatchNorm::move_statistics(const ChannelStatistics& batch, Index values) const {

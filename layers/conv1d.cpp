@@ -7,6 +7,9 @@
 #include <utility>
 
 namespace octet {
+
+using detail::require_above_0;
+
 namespace {
 
 /// Options that both layers have, of what SequenceConvolution::describe() wrote.
@@ -38,12 +41,6 @@ SequenceConvolution::SequenceConvolution(std::string_view type, std::string name
   require_above_0(type, "a kernel size", kernel_size_);
   require_above_0(type, "a stride", along_.stride[1]);
   require_above_0(type, "a dilation", along_.dilation[1]);
-}
-
-void SequenceConvolution::require_above_0(std::string_view type, std::string_view what,
-                                          Index number) {
-  if (number > 0) return;
-  throw InvalidArgument(fmt::format("{}: expected {} above 0, found {}", type, what, number));
 }
 
 std::optional<LayerWeights> SequenceConvolution::weights() const {

@@ -30,7 +30,6 @@ class SequenceConvolution : public KernelLayer {
   SequenceConvolution(std::string_view type, std::string name, Activation activation,
                       Index kernel_size, Conv2DOptions along, bool is_depthwise, bool use_bias,
                       Initializer kernel_initializer);
-  static void require_above_0(std::string_view type, std::string_view what, Index number);
   Index kernel_size() const { return kernel_size_; }
   const Conv2DOptions& along() const { return along_; }
   void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;

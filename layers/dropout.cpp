@@ -79,16 +79,20 @@ std::unique_ptr<Layer> SpatialDropout1D::make(const Description& d) {
   return std::make_unique<SpatialDropout1D>(d.float_number("rate"));
 }
 
-void SpatialDropout1D::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
-  detail::require_sequences(*this, input_shapes[0]);
+std::vector<GraphValue> SpatialDropout1D::emit(Graph& graph,
+                                               std::span<const GraphValue> inputs) const {
+  detail::require_sequences(*this, graph.shape(inputs[0]));
+  return Dropout::emit(graph, inputs);
 }
 
 std::unique_ptr<Layer> SpatialDropout2D::make(const Description& d) {
   return std::make_unique<SpatialDropout2D>(d.float_number("rate"));
 }
 
-void SpatialDropout2D::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
-  detail::require_images(*this, input_shapes[0]);
+std::vector<GraphValue> SpatialDropout2D::emit(Graph& graph,
+                                               std::span<const GraphValue> inputs) const {
+  detail::require_images(*this, graph.shape(inputs[0]));
+  return Dropout::emit(graph, inputs);
 }
 
 }  // namespace octet

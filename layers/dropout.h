@@ -43,12 +43,10 @@ class SpatialDropout1D : public Dropout {
       : Dropout(rate, Unit::channel, std::move(name)) {}
 
   std::string_view type() const override { return kType; }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override {
     return std::make_unique<SpatialDropout1D>(*this);
   }
-
- protected:
-  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 };
 
 /// Dropout of whole channels of images [height, width, channels]: what is set to 0 is so in all
@@ -63,12 +61,10 @@ class SpatialDropout2D : public Dropout {
       : Dropout(rate, Unit::channel, std::move(name)) {}
 
   std::string_view type() const override { return kType; }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override {
     return std::make_unique<SpatialDropout2D>(*this);
   }
-
- protected:
-  void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 };
 
 }  // namespace octet

@@ -36,6 +36,8 @@ struct TensorFunction {
   bool calls_layer = false;
   /// Whether inference passes its input on, so that files leave it out, as they do Dropout.
   bool only_trains = false;
+  /// Whether each position of a sequence, or of an image, is computed of itself alone.
+  bool each_position = false;
   /// Why no file has an operator for it, for errors; "" for what any layer of one's own is told.
   std::string_view not_exported{};
   /// By how much a training pass stretches the range of what it reads.
@@ -59,7 +61,7 @@ class Graph {
 
   /// The shape of one example of a value.
   const Shape& shape(GraphValue value) const;
-  /// What the emit() that returned `result` as its first value returned behind it.
+  /// Returns the values that emit() of a layer gave behind `result`, its first.
   std::vector<GraphValue> beside(GraphValue result) const;
   /// Whether the steps of one layer are taken down, to be looked at, and `value` is what it reads.
   bool is_from_outside(GraphValue value) const;

@@ -54,6 +54,11 @@ void require_above_0(std::string_view type, std::string_view what,
                                     pair[1], likely));
 }
 
+void require_above_0(std::string_view type, std::string_view what, Index number) {
+  if (number > 0) return;
+  throw InvalidArgument(fmt::format("{}: expected {} above 0, found {}", type, what, number));
+}
+
 Shape as_shape(const std::array<Index, 2>& pair) { return {pair[0], pair[1]}; }
 
 std::array<Index, 2> pair_in(const Description& description, std::string_view key) {

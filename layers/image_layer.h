@@ -24,6 +24,9 @@ std::int32_t as_int32(const Layer& layer, Index number);
 void require_above_0(std::string_view type, std::string_view what,
                      const std::array<Index, 2>& pair);
 
+/// Throws InvalidArgument, "<type>: expected <what> above 0, ...", unless the number is.
+void require_above_0(std::string_view type, std::string_view what, Index number);
+
 /// A pair (height, width) in a description, as a list of two numbers.
 Shape as_shape(const std::array<Index, 2>& pair);
 /// Throws FormatError, naming the entry, for another number of numbers.

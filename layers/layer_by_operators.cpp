@@ -13,7 +13,7 @@
 namespace octet {
 
 std::vector<GraphValue> Layer::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  if (weights() && inputs.size() == 1) return {graph.linear(inputs[0])};
+  if (weights()) return {graph.linear(inputs[0])};
   return {graph.call(inputs)};
 }
 

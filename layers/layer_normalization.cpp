@@ -17,10 +17,11 @@ RowNormalization::RowNormalization(std::string_view type, Mean mean,
 }
 
 RowNormalization::RowNormalization(const RowNormalization& other)
-    : Layer(other), mean_(other.mean_), options_(other.options_) {
-  if (other.gamma_.defined()) gamma_ = clone_leaf(other.gamma_);
-  if (other.beta_.defined()) beta_ = clone_leaf(other.beta_);
-}
+    : Layer(other),
+      mean_(other.mean_),
+      options_(other.options_),
+      gamma_(clone_leaf(other.gamma_)),
+      beta_(clone_leaf(other.beta_)) {}
 
 /// The mean of each row, and `bias`.
 GraphValue RowNormalization::mean_of(Graph& g, GraphValue x, std::string_view name,

@@ -24,7 +24,8 @@ enum class CWeights {
   packed
 };
 
-/// What the code of FULLY_CONNECTED and the convolutions is for. Bytes are the same.
+/// Says whether the code of FULLY_CONNECTED and the convolutions is to be fast or small. Results
+/// are the same bytes.
 enum class CCode {
   /// Four rows or windows at a time, and windows of 3 x 3 by a function of their own.
   fast,

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/printable.h>
+#include <octet/core/quant/quantize.h>
 #include <octet/deploy/tflite/decode.h>
 #include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/reader.h>
@@ -237,26 +239,28 @@ class Reader {
     }
   }
 
-  /// Makes quantized values the float32 values that they stand for.
+  /// Makes int8 values the float32 values that they stand for. Throws FormatError for other scales
+  /// than one, or one for each index of an axis.
   void make_real(ModelTensor& tensor) {
-    const QuantParams params = std::exchange(tensor.quantization, ModelTensor().quantization);
-    const auto axis = static_cast<std::size_t>(params.quantized_dimension);
-    std::size_t behind = 1;
-    for (std::size_t i = axis + 1; i < tensor.shape.size(); ++i) {
-      behind *= static_cast<std::size_t>(std::max(tensor.shape[i], 0));
+    const std::size_t count = tensor.data.size();
+    budget_.take(count * sizeof(float));
+    std::vector<float> reals(count);
+    const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
+    const std::span values(reinterpret_cast<const std::int8_t*>(tensor.data.data()), count);
+    try {
+      if (tensor.quantization.scales.size() == 1) {
+        dequantize(values, tensor.quantization, reals);
+      } else {
+        dequantize(values, shape, tensor.quantization, reals);
+      }
+    } catch (const InvalidArgument& error) {
+      detail::fail_tflite("tensor '{}': {}", printable(tensor.name), error.what());
     }
-    budget_.take(tensor.data.size() * sizeof(float));
-    std::vector<std::uint8_t> bytes(tensor.data.size() * sizeof(float));
-    for (std::size_t i = 0; i < tensor.data.size(); ++i) {
-      const std::size_t channel = i / behind % params.scales.size();
-      const auto q = static_cast<std::int8_t>(tensor.data[i]);
-      const float real = params.scales[channel] *
-                         static_cast<float>(std::int32_t{q} - params.zero_points[channel]);
-      std::memcpy(bytes.data() + i * sizeof(float), &real, sizeof(real));
-    }
+    tensor.quantization = ModelTensor().quantization;
     tensor.dtype = DType::float32;
     tensor.stored_bits = 8;
-    tensor.data.assign(bytes.begin(), bytes.end());
+    tensor.data.resize(count * sizeof(float));
+    if (count > 0) std::memcpy(tensor.data.data(), reals.data(), tensor.data.size());
   }
 
   /// Makes constants of the outputs of TFLM_DECODE: all that it reads is constant.

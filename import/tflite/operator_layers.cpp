@@ -100,7 +100,7 @@ class Converter {
         transpose();
         break;
       default:
-        function();
+        result_.layers.push_back(function_layer(op_));
     }
     for (const std::int32_t input : result_.inputs) {
       if (tensor(input).is_constant()) refuse("it reads a constant");
@@ -366,32 +366,6 @@ class Converter {
     const std::vector<std::size_t> order = permutation_of(Operands(model_, op_));
     if (order[0] != 0) refuse("it moves the batch");
     add(Permute(std::vector<Index>(order.begin() + 1, order.end())));
-  }
-
-  void function() {
-    switch (op_.code) {
-      case OpCode::relu:
-        return add(ReLU());
-      case OpCode::relu6:
-        return add(ReLU6());
-      case OpCode::softmax:
-        if (op_.as<SoftmaxAttributes>().beta != 1.0F) refuse("its beta is not 1");
-        return add(Softmax());
-      case OpCode::logistic:
-        return add(ActivationLayer(Activation::sigmoid));
-      case OpCode::tanh:
-        return add(ActivationLayer(Activation::tanh));
-      case OpCode::leaky_relu:
-        return add(LeakyReLU(op_.as<LeakyReluAttributes>().alpha));
-      case OpCode::hard_swish:
-        return add(HardSwish());
-      case OpCode::elu:
-        return add(ELU());
-      case OpCode::gelu:
-        return add(GELU({.approximate = op_.as<GeluAttributes>().approximate}));
-      default:
-        refuse("no layer computes it");
-    }
   }
 
   const IntegerModel& model_;

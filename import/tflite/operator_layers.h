@@ -30,4 +30,8 @@ struct OperatorLayers {
 /// Octet's layers.
 OperatorLayers layers_of(const IntegerModel& model, const Operator& op, std::size_t result);
 
+/// The layer of an operator that is a function of one value. Throws FormatError that says why there
+/// is none.
+std::unique_ptr<Layer> function_layer(const Operator& op);
+
 }  // namespace octet::detail

@@ -1,5 +1,6 @@
 # Models in float .tflite files; paths are relative to import/.
 target_sources(octet PRIVATE
+  tflite/function_layers.cpp
   tflite/import_tflite.cpp
   tflite/operator_layers.cpp)
 

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/window.h>
-#include <octet/layers/batch_norm.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/program/streams.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -69,7 +68,7 @@ bool is_stepwise(const Program& program, const Step& step) {
       // One that is read at every step of time.
       return program.values[step.result].shape.rank() < 2;
     case Step::Kind::function:
-      return step.function.only_trains;
+      return step.function.only_trains || step.function.each_position;
     case Step::Kind::linear: {
       if (!weights_of(step).convolution) return true;
       const std::optional<WindowAxis> window = window_of(program, step);
@@ -107,7 +106,6 @@ std::optional<WindowAxis> window_of(const Layer& layer) {
 }
 
 bool computes_each_step(const Layer& layer) {
-  if (dynamic_cast<const BatchNorm*>(&inner_of(layer)) != nullptr) return true;
   const Program program = program_of(inner_of(layer));
   return std::ranges::all_of(program.steps,
                              [&](const Step& step) { return is_stepwise(program, step); });

@@ -54,10 +54,10 @@ bool run() {
   std::ofstream expected("expected");
   const Tensor sound = test.features(0, 20).reshape({20 * kFrames, kBands});
   for (Index t = 0; t < sound.dim(0); t += spotter.steps) {
-    const auto codes = stream.interpreter().input<std::int8_t>();
-    quantize(sound.span().subspan(static_cast<std::size_t>(t * kBands), codes.size()),
-             spotter.model.layer("quantize_layer").result_quantizer()->params(), codes);
-    for (const std::int8_t code : codes) frames.put(static_cast<char>(code));
+    const auto pieces = stream.interpreter().input<std::int8_t>();
+    quantize(sound.span().subspan(static_cast<std::size_t>(t * kBands), pieces.size()),
+             spotter.model.layer("quantize_layer").result_quantizer()->params(), pieces);
+    for (const std::int8_t value : pieces) frames.put(static_cast<char>(value));
     stream.step();
     for (const std::int8_t code : stream.interpreter().output<std::int8_t>()) {
       expected << int(code) << '\n';

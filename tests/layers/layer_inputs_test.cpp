@@ -121,6 +121,17 @@ TEST(LayerInputs, OnCodesAreBatchesOfOneSize) {
   }
 }
 
+TEST(LayerInputs, ThatALayerDoesNotReadAreRefused) {
+  const auto refused = [](Layer&& layer, const std::vector<Shape>& shapes,
+                          const std::string& says) {
+    expect_throws<InvalidArgument>([&] { layer.build_all(shapes, Random()); },
+                                   {std::string(layer.type()), says});
+  };
+  refused(ReLU(), {{3}, {3}}, "expected one input, found 2");
+  refused(Dense(2), {{3}, {3}, {3}}, "expected one input, found 3");
+  refused(ReLU(), {}, "expected at least one input, found none");
+}
+
 /// Appends an operator to what `inputs` says, whether it takes that many or not.
 class Appending : public Layer {
  public:

@@ -167,7 +167,7 @@ inline Pair draw_pair(Draw& draw, bool batched = false) {
   }
   p.grids = {draw_grid(draw), draw_grid(draw), draw_grid(draw)};
   if (p.code == OpCode::mul) {
-    // Products of codes that are mostly small beside the range of the output.
+    // Products of quantized values that are mostly small beside the range of the output.
     const float scales = p.grids[0].scale() * p.grids[1].scale();
     p.grids[2] = quant(scales * std::pow(2.0F, draw.uniform(-1, 8)), draw.between(-128, 127));
     if (draw.between(0, 7) == 0) p.grids[2].scales = {scales * 0x1p17F};

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-// What the vectors of x86 do otherwise: SSE2, or AVX2 with twice as many values.
+// Computes sums by the vectors of x86: SSE2, or AVX2 with twice as many values.
 
 namespace octet::detail::kernel_text {
 

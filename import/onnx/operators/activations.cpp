@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <octet/import/onnx/builder.h>
+#include <octet/import/onnx/channels.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/leaky_relu.h>
@@ -11,15 +11,10 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-/// A function of each element: its result lies as its input does.
+/// A function of each element of the node's input.
 Imported add_elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
                          bool not_negative) {
-  const Imported& x = builder.input(node, 0);
-  Imported result = builder.add(node, std::move(layer), {x}, x.axes);
-  result.logical = x.logical;
-  result.flattened = x.flattened;
-  result.not_negative = not_negative;
-  return result;
+  return elementwise(builder, node, std::move(layer), builder.input(node, 0), not_negative);
 }
 
 Imported import_relu(Builder& builder, const Node& node) {
@@ -50,29 +45,17 @@ Imported import_leaky_relu(Builder& builder, const Node& node) {
                          false);
 }
 
-/// One slope for all, or one for each channel, which is the model's last axis.
+/// One slope for all, or one for each channel.
 Imported import_prelu(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
   const Constant& slope = builder.required_constant(node, 1);
-  const Index channels = x.physical.rank() == 0 ? 0 : x.physical.dim(-1);
-  // The slope's axes are the last ones of [batch, logical...].
-  const Index ahead = x.logical.rank() - slope.shape.rank();
-  for (Index axis = 0; axis < slope.shape.rank(); ++axis) {
-    if (slope.shape[axis] == 1) continue;
-    if (ahead + axis != x.axes.back() || slope.shape[axis] != channels) {
-      refuse("expected one slope, or one for each of {} channels, found {}", channels,
-             slope.shape.to_string());
-    }
+  const Imported& given = builder.input(node, 0);
+  const Imported x = with_channels(builder, node, given, slope);
+  if (x.axes != given.axes) {
+    refuse("expected one slope, or one for each channel of {}, found {}", given.logical.to_string(),
+           slope.shape.to_string());
   }
-  Tensor alpha({channels});
-  const std::vector<float>& values = slope.floats();
-  for (std::size_t c = 0; c < alpha.span().size(); ++c) {
-    alpha.mutable_span()[c] = values[values.size() == 1 ? 0 : c];
-  }
-  Imported result = builder.add(node, std::make_unique<PReLU>(), {x}, x.axes, {{"alpha", alpha}});
-  result.logical = x.logical;
-  result.flattened = x.flattened;
-  return result;
+  return elementwise(builder, node, std::make_unique<PReLU>(), x, false,
+                     {{"alpha", channels_of(slope, x)}});
 }
 
 Imported import_sigmoid(Builder& builder, const Node& node) {

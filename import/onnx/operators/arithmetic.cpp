@@ -1,6 +1,6 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/import/channel_affine.h>
-#include <octet/import/onnx/builder.h>
+#include <octet/import/onnx/channels.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
 #include <octet/layers/maximum.h>
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 // Arithmetic of two values, one of which may be a constant: one value, or one per channel.
 
@@ -48,49 +47,6 @@ Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> la
   return result;
 }
 
-/// The axis of examples along which a constant varies that broadcasts to `logical`; -1 for one
-/// value. Throws for any other constant.
-Index varying_axis(const Constant& constant, const Shape& logical) {
-  // The constant's axes are the last ones of [batch, logical...].
-  const Index ahead = logical.rank() - constant.shape.rank();
-  Index found = -1;
-  for (Index i = 0; i < constant.shape.rank(); ++i) {
-    if (constant.shape[i] == 1) continue;
-    const Index axis = ahead + i;
-    if (axis < 0 || found >= 0 || constant.shape[i] != logical[axis]) {
-      refuse(
-          "expected a constant of one value, or of one for each index of one axis of {}, found "
-          "{}",
-          logical.to_string(), constant.shape.to_string());
-    }
-    found = axis;
-  }
-  return found;
-}
-
-/// `x` with `axis` of ONNX last, where the model has its channels.
-Imported with_channels(Builder& builder, const Node& node, const Imported& x, Index axis) {
-  if (axis < 0 || x.axes.back() == axis) return x;
-  std::vector<Index> axes;
-  std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index one) { return one != axis; });
-  axes.push_back(axis);
-  return builder.arranged(node, x, axes);
-}
-
-/// A constant's values as the channels of `x` have them.
-Tensor channels_of(const Constant& constant, const Imported& x) {
-  const Index channels = x.physical.rank() == 0 ? 0 : x.physical.dim(-1);
-  const std::vector<float>& values = constant.floats();
-  const bool flat = x.flattened.has_value() && values.size() > 1;
-  const std::vector<Index> order = flat ? x.order() : std::vector<Index>();
-  Tensor result({channels});
-  for (Index c = 0; c < channels; ++c) {
-    const Index from = values.size() == 1 ? 0 : flat ? order[at(c)] : c;
-    result.mutable_data()[c] = values.at(at(from));
-  }
-  return result;
-}
-
 /// x gamma + beta.
 Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor gamma, Tensor beta) {
   const auto all = [](const Tensor& tensor, float value) {
@@ -104,18 +60,13 @@ Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor ga
   LayerWithTensors made = channel_affine(std::move(gamma), std::move(beta));
   Weights weights;
   for (NamedTensor& tensor : made.tensors) weights.emplace_back(tensor.name, tensor.tensor);
-  Imported result = builder.add(node, std::move(made.layer), {x}, x.axes, std::move(weights));
-  result.logical = x.logical;
-  result.flattened = x.flattened;
-  result.not_negative = stays;
-  return result;
+  return elementwise(builder, node, std::move(made.layer), x, stays, std::move(weights));
 }
 
 /// `node` with a constant as input `1 - computed`.
 Imported with_constant(Builder& builder, const Node& node, std::size_t computed) {
   const Constant& constant = builder.required_constant(node, 1 - computed);
-  const Imported& given = builder.input(node, computed);
-  const Imported x = with_channels(builder, node, given, varying_axis(constant, given.logical));
+  const Imported x = with_channels(builder, node, builder.input(node, computed), constant);
   Tensor value = channels_of(constant, x);
   const Tensor ones = Tensor::ones(value.shape());
   const Tensor zeros = Tensor::zeros(value.shape());
@@ -148,24 +99,16 @@ Node part_of(const Node& node, std::string_view part) {
   return made;
 }
 
-Imported clamped(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
-                 const Imported& x) {
-  Imported result = builder.add(part_of(node, "/clamp"), std::move(layer), {x}, x.axes);
-  result.logical = x.logical;
-  result.flattened = x.flattened;
-  result.not_negative = true;
-  return result;
-}
-
 /// max(x, c) = relu(x - c) + c; min(x, c) = c - relu(c - x).
 Imported extreme_of_constant(Builder& builder, const Node& node, std::size_t computed) {
   const Constant& constant = builder.required_constant(node, 1 - computed);
-  const Imported& given = builder.input(node, computed);
-  const Imported x = with_channels(builder, node, given, varying_axis(constant, given.logical));
+  const Imported x = with_channels(builder, node, builder.input(node, computed), constant);
   const Tensor c = channels_of(constant, x);
   const Tensor sign = Tensor::full(c.shape(), node.op == "Max" ? 1.0F : -1.0F);
   const Imported apart = affine(builder, part_of(node, "/apart"), x, sign, sign * c * -1.0F);
-  return affine(builder, node, clamped(builder, node, std::make_unique<ReLU>(), apart), sign, c);
+  const Imported clamped =
+      elementwise(builder, part_of(node, "/clamp"), std::make_unique<ReLU>(), apart, true);
+  return affine(builder, node, clamped, sign, c);
 }
 
 /// Max or Min of two values.
@@ -186,8 +129,10 @@ Imported import_hard_sigmoid(Builder& builder, const Node& node) {
   const Imported scaled = affine(builder, part_of(node, "/scaled"), x,
                                  Tensor::full(channels, 6.0F * node.real("alpha", 0.2F)),
                                  Tensor::full(channels, 6.0F * node.real("beta", 0.5F)));
-  return affine(builder, node, clamped(builder, node, std::make_unique<ReLU6>(), scaled),
-                Tensor::full(channels, 1.0F / 6.0F), Tensor::zeros(channels));
+  const Imported clamped =
+      elementwise(builder, part_of(node, "/clamp"), std::make_unique<ReLU6>(), scaled, true);
+  return affine(builder, node, clamped, Tensor::full(channels, 1.0F / 6.0F),
+                Tensor::zeros(channels));
 }
 
 constexpr std::array<Operator, 7> kArithmetic = {{{"Add", import_arithmetic},

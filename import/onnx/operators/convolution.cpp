@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <octet/import/onnx/builder.h>
+#include <octet/import/onnx/channels.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
@@ -8,7 +8,6 @@
 #include <octet/layers/transposed_conv2d.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace octet::detail::onnx_import {
 namespace {
@@ -232,23 +231,15 @@ Imported import_batch_norm(Builder& builder, const Node& node) {
       refuse("expected {} numbers as input {}, found {}", channels, i, found.to_string());
     }
   }
-  std::vector<Index> order(at(channels));
-  std::iota(order.begin(), order.end(), 0);
-  if (x.flattened.has_value()) order = x.order();
   Weights tensors;
   constexpr std::array<std::string_view, 4> kNames = {"gamma", "beta", "moving_mean",
                                                       "moving_variance"};
   for (std::size_t i = 0; i < kNames.size(); ++i) {
-    const std::vector<float>& from = builder.required_constant(node, i + 1).floats();
-    Tensor to({channels});
-    for (Index c = 0; c < channels; ++c) to.mutable_data()[c] = from[at(order[at(c)])];
-    tensors.emplace_back(kNames[i], to);
+    tensors.emplace_back(kNames[i], channels_of(builder.required_constant(node, i + 1), x));
   }
   auto layer = std::make_unique<BatchNorm>(BatchNormOptions{
       .momentum = node.real("momentum", 0.9F), .epsilon = node.real("epsilon", 1e-5F)});
-  Imported result = builder.add(node, std::move(layer), {x}, x.axes, std::move(tensors));
-  result.flattened = x.flattened;
-  return result;
+  return elementwise(builder, node, std::move(layer), x, false, std::move(tensors));
 }
 
 constexpr std::array<Operator, 3> kConvolutions = {{{"BatchNormalization", import_batch_norm},

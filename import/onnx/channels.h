@@ -1,0 +1,23 @@
+#pragma once
+
+#include <octet/import/onnx/builder.h>
+
+// Layers that work on each element, and constants with a value for each channel.
+
+namespace octet::detail::onnx_import {
+
+/// Adds a layer that computes each element by itself: its result lies as `x` does.
+Imported elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
+                     const Imported& x, bool not_negative, Weights weights = {});
+
+/// `x` with that axis last, where the model has its channels, along which a constant varies that
+/// broadcasts to `x`. Throws InvalidArgument for a constant that varies along several axes, or that
+/// repeats `x`.
+Imported with_channels(Builder& builder, const Node& node, const Imported& x,
+                       const Constant& constant);
+
+/// The values of a constant of one value, or of one for each channel of `x`, as the channels of
+/// `x` lie.
+Tensor channels_of(const Constant& constant, const Imported& x);
+
+}  // namespace octet::detail::onnx_import
