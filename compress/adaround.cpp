@@ -111,7 +111,7 @@ struct OwnKernel {
 };
 
 OwnKernel own_kernel(Layer& layer) {
-  FoldedBatchNorm* folded = layer.folded_batch_norm();
+  FoldedBatchNorm* folded = folded_batch_norm(layer);
   if (folded == nullptr) {
     const Tensor kernel = layer.weights()->kernel;
     return {is_parameter(layer, kernel) ? kernel : Tensor(), {}};

@@ -112,7 +112,7 @@ bool is_parameter(const Layer& layer, const Tensor& tensor) {
 }
 
 Tensor own_bias(Layer& layer) {
-  if (FoldedBatchNorm* folded = layer.folded_batch_norm()) return folded->batch_norm().beta();
+  if (FoldedBatchNorm* folded = folded_batch_norm(layer)) return folded->batch_norm().beta();
   const Tensor bias = layer.weights()->bias;
   return bias.defined() && is_parameter(layer, bias) ? bias : Tensor();
 }

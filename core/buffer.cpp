@@ -232,7 +232,26 @@ void detail::throw_out_of_memory(std::size_t count, std::size_t element_size) {
 
 std::size_t detail::bytes_from_system() { return pool().bytes_from_system(); }
 
+namespace {
+/// The limit of this thread; null for none.
+thread_local AllocationLimit* current_limit = nullptr;
+}  // namespace
+
+AllocationLimit::AllocationLimit(std::size_t bytes, std::string what)
+    : left_(bytes), what_(std::move(what)), outer_(std::exchange(current_limit, this)) {}
+
+AllocationLimit::~AllocationLimit() { current_limit = outer_; }
+
+void AllocationLimit::take(std::size_t bytes) {
+  if (bytes > left_) {
+    throw InvalidArgument(fmt::format("{}: expected at most {} bytes more of tensors, found {}",
+                                      what_, left_, bytes));
+  }
+  left_ -= bytes;
+}
+
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size) {
+  if (current_limit != nullptr) current_limit->take(size);
   if (size > static_cast<std::size_t>(-1) / 2) detail::throw_out_of_memory(size, 1);
   // Whole cache lines, so that no two blocks share one; at least one, so that addresses differ.
   const std::size_t bytes =

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -16,8 +17,30 @@ using MemoryParts = std::span<const std::span<const float>>;
 /// within the last 1024 to 2048 requests: a step asks for the same sizes again, and memory fresh
 /// from the system costs page faults. On Linux the memory lies in huge pages, where the system has
 /// them. Thread-safe. Under AddressSanitizer no block is kept or shares a slab, so that every use
-/// after free is seen. Throws OutOfMemory.
+/// after free is seen. Throws OutOfMemory, and
+/// InvalidArgument beyond an AllocationLimit.
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size);
+
+/// While it lives, this thread allocates at most `bytes` bytes in all by allocate_bytes(), freed
+/// ones counted. What a file says of its shapes is built under such a limit, so that a broken one
+/// cannot ask for any amount of memory. The last one made counts.
+class AllocationLimit {
+ public:
+  /// `what` begins the error's message: what is built.
+  AllocationLimit(std::size_t bytes, std::string what);
+  ~AllocationLimit();
+  AllocationLimit(const AllocationLimit&) = delete;
+  AllocationLimit& operator=(const AllocationLimit&) = delete;
+
+  std::size_t left() const { return left_; }
+  /// Throws InvalidArgument where fewer bytes are left.
+  void take(std::size_t bytes);
+
+ private:
+  std::size_t left_;
+  std::string what_;
+  AllocationLimit* outer_;
+};
 
 namespace detail {
 /// Throws OutOfMemory for `count` elements of `element_size` bytes.

@@ -40,8 +40,8 @@ class Recurrent : public Layer {
         kernel_(clone_leaf(other.kernel_)),
         recurrent_kernel_(clone_leaf(other.recurrent_kernel_)) {}
   std::string_view type() const override { return "Recurrent"; }
-  std::vector<NamedTensor> parameters() const override {
-    return {{"kernel", kernel_}, {"recurrent_kernel", recurrent_kernel_}};
+  LayerTensors tensors() const override {
+    return {.parameters = {{"kernel", kernel_}, {"recurrent_kernel", recurrent_kernel_}}};
   }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
     const auto kernel = [this] { return LayerWeights{.kernel = kernel_, .bias = {}}; };

@@ -36,11 +36,6 @@ BatchNorm::BatchNorm(BatchNormOptions options) : Layer(options.name), options_(s
   }
 }
 
-Tensor BatchNorm::forward(const Tensor& x, const ForwardContext& context) {
-  require_inputs({&x, 1});
-  return normalized(x, context, FusedActivation::none);
-}
-
 Tensor BatchNorm::normalized(const Tensor& x, const ForwardContext& context,
                              FusedActivation clamp) const {
   if (!context.training() || !trainable()) {
@@ -86,21 +81,13 @@ void BatchNorm::move_statistics(const ChannelStatistics& batch, Index values) co
   move_towards(moving_variance_, batch.variance, unbiased, options_.momentum);
 }
 
-std::vector<NamedTensor> BatchNorm::parameters() const {
-  return {{"gamma", gamma_}, {"beta", beta_}};
-}
-
-std::vector<NamedTensor> BatchNorm::state() const {
-  return {{"moving_mean", moving_mean_}, {"moving_variance", moving_variance_}};
+LayerTensors BatchNorm::tensors() const {
+  return {.parameters = {{"gamma", gamma_}, {"beta", beta_}},
+          .state = {{"moving_mean", moving_mean_}, {"moving_variance", moving_variance_}}};
 }
 
 void BatchNorm::describe(Description& description) const {
   description.set("momentum", double{options_.momentum}).set("epsilon", double{options_.epsilon});
-}
-
-std::vector<std::pair<std::string, Shape>> BatchNorm::large_tensors(const Shape& input) const {
-  if (input.rank() == 0) return {};
-  return {{"gamma", Shape{input.dim(-1)}}};
 }
 
 std::unique_ptr<BatchNorm> BatchNorm::copy() const {

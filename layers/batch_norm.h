@@ -51,16 +51,11 @@ class BatchNorm final : public Layer {
   /// biased one.
   void move_statistics(const ChannelStatistics& batch, Index values) const;
 
-  /// Throws InvalidArgument where a batch to train on has no examples.
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  std::vector<NamedTensor> parameters() const override;
-  std::vector<NamedTensor> state() const override;
+  LayerTensors tensors() const override;
   /// Emits one function of its own: a `.tflite` file has no operator for it. quantize_model() and
   /// lower_float() make a FoldedBatchNorm of it, with the layer in front where that has a kernel.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
-  /// "gamma" [c], whose shape each other tensor has.
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
   std::unique_ptr<Layer> clone() const override { return copy(); }
   /// clone() as what it is.
   std::unique_ptr<BatchNorm> copy() const;
@@ -69,7 +64,8 @@ class BatchNorm final : public Layer {
   void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
-  /// forward() and a clamp behind it.
+  /// The layer and a clamp behind it. Throws InvalidArgument where a batch to train on has no
+  /// examples.
   Tensor normalized(const Tensor& x, const ForwardContext& context, FusedActivation clamp) const;
 
   BatchNormOptions options_;

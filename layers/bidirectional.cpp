@@ -29,14 +29,6 @@ std::unique_ptr<Recurrent> as_recurrent(std::unique_ptr<Layer> layer) {
   return std::unique_ptr<Recurrent>(recurrent);
 }
 
-/// `list` with the names as those of one direction.
-template <class Named>
-Named prefixed(std::string_view direction, Named named) {
-  auto& [name, rest] = named;
-  name = fmt::format("{}_{}", direction, name);
-  return named;
-}
-
 }  // namespace
 
 std::string_view to_string(MergeMode mode) {
@@ -90,19 +82,15 @@ std::vector<GraphValue> Bidirectional::emit(Graph& g, std::span<const GraphValue
   throw InvalidArgument("Bidirectional: a MergeMode outside the enumeration");
 }
 
-std::vector<NamedTensor> Bidirectional::parameters() const {
-  std::vector<NamedTensor> all;
-  for (const auto& tensor : forward_->parameters()) all.push_back(prefixed("forward", tensor));
-  for (const auto& tensor : backward_->parameters()) all.push_back(prefixed("backward", tensor));
-  return all;
-}
-
-std::vector<std::pair<std::string, Shape>> Bidirectional::large_tensors(const Shape& input) const {
-  std::vector<std::pair<std::string, Shape>> all;
-  for (const auto& tensor : forward_->large_tensors(input)) {
-    all.push_back(prefixed("forward", tensor));
-    all.push_back(prefixed("backward", tensor));
-  }
+LayerTensors Bidirectional::tensors() const {
+  LayerTensors all;
+  const auto add = [&](std::string_view direction, const Layer& layer) {
+    for (auto& [name, tensor] : layer.parameters()) {
+      all.parameters.push_back({fmt::format("{}_{}", direction, name), tensor});
+    }
+  };
+  add("forward", *forward_);
+  add("backward", *backward_);
   return all;
 }
 

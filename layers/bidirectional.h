@@ -43,9 +43,8 @@ class Bidirectional : public Layer {
 
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  std::vector<NamedTensor> parameters() const override;
+  LayerTensors tensors() const override;
   void describe(Description& description) const override;
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Bidirectional>(*this); }
 
  protected:

@@ -20,12 +20,6 @@ void ChannelIdentity::describe(Description& description) const {
   description.set("activation", to_string(activation()));
 }
 
-std::vector<std::pair<std::string, Shape>> ChannelIdentity::large_tensors(
-    const Shape& input) const {
-  if (input.rank() == 0) return {};
-  return {{"gamma", Shape{input.dim(-1)}}};
-}
-
 void ChannelIdentity::make_tensors(std::span<const Shape> input_shapes, const Random& /*random*/) {
   const Shape& input_shape = input_shapes[0];
   const Index rank = input_shape.rank();

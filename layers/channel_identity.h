@@ -16,11 +16,9 @@ class ChannelIdentity : public KernelLayer {
       : KernelLayer(std::move(name), activation) {}
 
   std::string_view type() const override { return kType; }
-  std::vector<NamedTensor> parameters() const override { return {}; }
+  LayerTensors tensors() const override { return {}; }
   std::optional<LayerWeights> weights() const override;
   void describe(Description& description) const override;
-  /// The "gamma" of the BatchNorm that is folded into the layer, whose tensors all have its shape.
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
 
  protected:
   std::unique_ptr<KernelLayer> copy() const override {

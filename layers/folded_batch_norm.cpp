@@ -56,7 +56,7 @@ FoldedBatchNorm::FoldedBatchNorm(std::unique_ptr<Layer> layer,
         fmt::format("FoldedBatchNorm \"{}\": expected a layer with a kernel, found {} without",
                     name(), layer_->type()));
   }
-  if (layer_->is_quantized() || layer_->folded_batch_norm() != nullptr) {
+  if (layer_->is_quantized() || folded_batch_norm(*layer_) != nullptr) {
     throw InvalidArgument(fmt::format(
         "FoldedBatchNorm \"{}\": expected a float layer without batch normalization, found one of "
         "type {} {}",
@@ -155,22 +155,10 @@ std::unique_ptr<Layer> FoldedBatchNorm::with_activation(Activation activation) c
   return changed;
 }
 
-std::vector<NamedTensor> FoldedBatchNorm::parameters() const {
-  std::vector<NamedTensor> all = layer_->parameters();
-  append(all, batch_norm_->parameters());
-  return all;
-}
-
-std::vector<NamedTensor> FoldedBatchNorm::state() const {
-  std::vector<NamedTensor> all = layer_->state();
-  append(all, batch_norm_->state());
-  return all;
-}
-
-std::vector<NamedTensor> FoldedBatchNorm::counters() const {
-  std::vector<NamedTensor> all = layer_->counters();
-  append(all, batch_norm_->counters());
-  all.push_back({"batch_norm_frozen", frozen_});
+LayerTensors FoldedBatchNorm::tensors() const {
+  LayerTensors all = layer_->tensors();
+  all.append(batch_norm_->tensors());
+  all.counters.push_back({"batch_norm_frozen", frozen_});
   return all;
 }
 
@@ -190,6 +178,14 @@ std::unique_ptr<Layer> FoldedBatchNorm::make(const Description& d) {
   batch_norm->set_name(norm.text("name"));
   return std::make_unique<FoldedBatchNorm>(make_layer(d.part("layer")), std::move(batch_norm),
                                            parse_batch_norm_mode(d.text("mode")));
+}
+
+FoldedBatchNorm* folded_batch_norm(Layer& layer) {
+  if (auto* folded = dynamic_cast<FoldedBatchNorm*>(&layer)) return folded;
+  for (Layer* part : layer.parts()) {
+    if (FoldedBatchNorm* folded = folded_batch_norm(*part)) return folded;
+  }
+  return nullptr;
 }
 
 }  // namespace octet

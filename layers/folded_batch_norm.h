@@ -48,7 +48,6 @@ class FoldedBatchNorm : public Layer {
   const Layer& unfolded() const { return *layer_; }
   const BatchNorm& batch_norm() const { return *batch_norm_; }
   BatchNormMode mode() const { return mode_; }
-  FoldedBatchNorm* folded_batch_norm() override { return this; }
 
   /// Keeps the moving statistics as they are from now on: training computes what inference does.
   void freeze() { frozen_.mutable_data()[0] = 1.0F; }
@@ -75,21 +74,13 @@ class FoldedBatchNorm : public Layer {
 
   Activation activation() const override { return layer_->activation(); }
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
-  /// The BatchNorm and the layer with the kernel.
+  /// Returns the BatchNorm and the layer with the kernel.
   std::vector<Layer*> parts() const override { return {batch_norm_.get(), layer_.get()}; }
-  std::vector<NamedTensor> parameters() const override;
-  std::vector<NamedTensor> state() const override;
-  /// "batch_norm_frozen".
-  std::vector<NamedTensor> counters() const override;
+  /// Those of both layers, and the counter "batch_norm_frozen".
+  LayerTensors tensors() const override;
   /// W' and b', in the form of the layer with the kernel.
   std::optional<LayerWeights> weights() const override;
-  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override {
-    return layer_->linear(x, kernel, bias);
-  }
   void describe(Description& description) const override;
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override {
-    return layer_->large_tensors(input);
-  }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<FoldedBatchNorm>(*this); }
 
  protected:
@@ -104,5 +95,8 @@ class FoldedBatchNorm : public Layer {
   BatchNormMode mode_;
   Tensor frozen_;
 };
+
+/// The layer, or the one that it quantizes, as a FoldedBatchNorm; null where it is none.
+FoldedBatchNorm* folded_batch_norm(Layer& layer);
 
 }  // namespace octet

@@ -205,7 +205,7 @@ GraphValue Graph::linear(GraphValue x) {
   step.kind = Step::Kind::linear;
   step.code = operator_of(*weights);
   step.clamp = ends_in_function ? FusedActivation::none : fused_activation(f);
-  step.folded = running_ == nullptr ? nullptr : running_->folded_batch_norm();
+  step.folded = running_ == nullptr ? nullptr : folded_batch_norm(*running_);
   GraphValue y = append(std::move(step), reshaped ? images_of(output) : output,
                         suffix + (reshaped ? "/convolution" : ""));
   if (reshaped) y = reshape(y, output, suffix);

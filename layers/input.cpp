@@ -6,7 +6,8 @@
 
 namespace octet {
 
-Tensor InputLayer::forward(const Tensor& x, const ForwardContext& /*context*/) {
+Tensor InputLayer::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) {
+  const Tensor& x = inputs.front();
   if (x.rank() != example_shape_.rank() + 1 || x.shape().without_batch() != example_shape_) {
     throw InvalidArgument(
         fmt::format("InputLayer \"{}\": expected a batch of examples {}, "
@@ -15,6 +16,8 @@ Tensor InputLayer::forward(const Tensor& x, const ForwardContext& /*context*/) {
   }
   return x;
 }
+
+bool is_input(const Layer& layer) { return dynamic_cast<const InputLayer*>(&layer) != nullptr; }
 
 void InputLayer::describe(Description& description) const {
   description.set("shape", example_shape_);

@@ -14,9 +14,9 @@ class InputLayer : public Layer {
       : Layer(std::move(name)), example_shape_(std::move(example_shape)) {}
 
   std::string_view type() const override { return kType; }
-  const Shape* example_shape() const override { return &example_shape_; }
+  const Shape& example_shape() const { return example_shape_; }
   /// Throws InvalidArgument where x is not [batch, example_shape...].
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
@@ -26,6 +26,9 @@ class InputLayer : public Layer {
  private:
   Shape example_shape_;
 };
+
+/// Tells whether the layer brings examples into a model.
+bool is_input(const Layer& layer);
 
 /// An input of `example_shape`, without the batch axis.
 inline InputLayer Input(Shape example_shape, std::string name = "") {

@@ -4,9 +4,10 @@
 
 namespace octet {
 
-std::vector<NamedTensor> KernelLayer::parameters() const {
-  if (!bias_.defined()) return {{"kernel", kernel_}};
-  return {{"kernel", kernel_}, {"bias", bias_}};
+LayerTensors KernelLayer::tensors() const {
+  LayerTensors all{.parameters = {{"kernel", kernel_}}};
+  if (bias_.defined()) all.parameters.push_back({"bias", bias_});
+  return all;
 }
 
 std::unique_ptr<Layer> KernelLayer::with_activation(Activation activation) const {
@@ -21,12 +22,6 @@ std::unique_ptr<Layer> KernelLayer::clone() const {
   cloned->kernel_ = clone_leaf(kernel_);
   cloned->bias_ = clone_leaf(bias_);
   return cloned;
-}
-
-std::vector<std::pair<std::string, Shape>> KernelLayer::large_tensors(const Shape& input) const {
-  const std::optional<Shape> kernel = kernel_shape(input);
-  if (!kernel) return {};
-  return {{"kernel", *kernel}};
 }
 
 Shape KernelLayer::checked_kernel_shape(const Shape& input_shape) const {

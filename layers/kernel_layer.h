@@ -20,8 +20,7 @@ class KernelLayer : public Layer {
   virtual std::optional<Shape> kernel_shape(const Shape& /*input_shape*/) const {
     return std::nullopt;
   }
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
-  std::vector<NamedTensor> parameters() const override;
+  LayerTensors tensors() const override;
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
   std::unique_ptr<Layer> clone() const override;
 

@@ -130,6 +130,12 @@ Index count_elements(const std::vector<NamedTensor>& tensors) {
   return total;
 }
 
+void LayerTensors::append(const LayerTensors& more) {
+  octet::append(parameters, more.parameters);
+  octet::append(state, more.state);
+  octet::append(counters, more.counters);
+}
+
 void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more) {
   list.insert(list.end(), more.begin(), more.end());
 }
@@ -139,6 +145,14 @@ void fail_null_clone(std::string_view owner) {
       fmt::format("clone() of \"{}\": expected a copy, found null; a class of your own returns "
                   "std::make_unique of itself from *this",
                   owner));
+}
+
+Layer* find_part(const Layer& layer, std::string_view name) {
+  for (Layer* part : layer.parts()) {
+    if (Layer* inner = find_part(*part, name)) return inner;
+    if (part->name() == name) return part;
+  }
+  return nullptr;
 }
 
 Tensor clone_leaf(const Tensor& source) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,7 +19,6 @@
 namespace octet {
 
 class Description;
-class FoldedBatchNorm;
 class Graph;
 class QuantizeConfig;
 class Quantizer;
@@ -29,6 +29,20 @@ enum class FusedActivation;
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+};
+
+/// The tensors of a layer, or of a part of one.
+struct LayerTensors {
+  /// What an optimizer may change.
+  std::vector<NamedTensor> parameters{};
+  /// What is saved, loaded and printed, but never optimized.
+  std::vector<NamedTensor> state{};
+  /// Numbers that a run needs to continue but that are no state of the model: saved in
+  /// checkpoints, not counted.
+  std::vector<NamedTensor> counters{};
+
+  /// Appends each list of `more` to that of this one.
+  void append(const LayerTensors& more);
 };
 
 /// A value of a Graph: an input or a result of a layer, see Layer::emit().
@@ -55,8 +69,8 @@ struct ForwardContext {
 
 /// What quantization needs to know about a layer that multiplies its input by a kernel. Integer
 /// training and export support two layouts: a kernel [inputs, units] for examples [.., inputs],
-/// which is FULLY_CONNECTED, and that of `convolution`. A layer of another layout can be trained by
-/// Simulation::fake_quant.
+/// which is FULLY_CONNECTED, and that of `convolution`. A layer of another layout sets `own_layout`
+/// and can be trained by Simulation::fake_quant.
 struct LayerWeights {
   Tensor kernel;
   /// One value per unit; undefined without bias.
@@ -71,6 +85,9 @@ struct LayerWeights {
   bool depthwise = false;
   /// Whether it is a transposed convolution, of one group and without dilation: TRANSPOSE_CONV.
   bool transposed = false;
+  /// Computes x, kernel and bias (undefined for none), before the activation, where the kernel has
+  /// a layout of its own.
+  std::function<Tensor(const Tensor& x, const Tensor& kernel, const Tensor& bias)> own_layout{};
 };
 
 /// What quantize_model() does with one layer, where that differs from its QuantizeOptions.
@@ -96,13 +113,12 @@ struct LayerQuantizers {
   std::optional<Rounding> contract{};
 };
 
-/// One layer of a network. `parameters()` are what an optimizer may change, `state()` is what is
-/// saved, loaded and printed but never optimized; no tensor is in both.
+/// One layer of a network.
 ///
 /// A layer of your own derives from this class and overrides type(), clone() and emit(), which says
 /// the operators that it computes: with these it trains, is quantized and is exported. It makes its
-/// tensors in make_tensors(). A layer that operators cannot express overrides forward() instead, or
-/// forward_all() for several inputs, and result_shape(), and stays in float. To be saved it
+/// tensors in make_tensors() and lists them in tensors(). A layer that operators cannot express
+/// overrides forward_all() instead, and result_shape(), and stays in float. To be saved it
 /// overrides describe() and is registered with register_layer(). examples/custom_layer.cpp is such
 /// a program.
 class Layer {
@@ -141,7 +157,9 @@ class Layer {
   /// what the operators of emit() compute. Throws InvalidArgument for inputs of another number or
   /// shape than the layer was built for.
   virtual Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context);
-  virtual Tensor forward(const Tensor& x, const ForwardContext& context);
+  Tensor forward(const Tensor& x, const ForwardContext& context) {
+    return forward_all({&x, 1}, context);
+  }
   /// forward() without a final softmax.
   Tensor forward_logits(const Tensor& x, ForwardContext context) {
     context.logits = true;
@@ -155,14 +173,11 @@ class Layer {
   /// end in one or ends in another function already.
   virtual std::unique_ptr<Layer> with_activation(Activation activation) const;
 
-  /// The shape of an example where the layer brings examples into a model; null for any other.
-  virtual const Shape* example_shape() const { return nullptr; }
-
-  virtual std::vector<NamedTensor> parameters() const { return {}; }
-  virtual std::vector<NamedTensor> state() const { return {}; }
-  /// Numbers that a run needs to continue but that are no state of the model: saved in
-  /// checkpoints, not counted.
-  virtual std::vector<NamedTensor> counters() const { return {}; }
+  /// The tensors that make_tensors() made, each in one of the lists; none by default.
+  virtual LayerTensors tensors() const { return {}; }
+  std::vector<NamedTensor> parameters() const { return tensors().parameters; }
+  std::vector<NamedTensor> state() const { return tensors().state; }
+  std::vector<NamedTensor> counters() const { return tensors().counters; }
 
   /// Whether optimizers change all of the parameters; true of a layer without. Freezing a layer
   /// neither needs nor computes gradients for them; files do not hold it. set_trainable() throws
@@ -170,18 +185,15 @@ class Layer {
   bool trainable() const;
   void set_trainable(bool value);
 
-  /// The layers that became one in this layer, with the tensors that it trains, so that each can be
-  /// frozen by itself; none for any other layer. See Model::part().
+  /// The layers that this one holds with the tensors that it trains, so that each can be frozen by
+  /// itself; none by default. See Model::part().
   virtual std::vector<Layer*> parts() const { return {}; }
 
   /// The kernel and the bias; none for a layer without a kernel.
   virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
-  /// The layer before its activation, computed with `kernel` and `bias` (undefined for none)
-  /// instead of its own: by default the operator that weights() describes. A layer with weights of
-  /// another layout overrides it.
-  virtual Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const;
-  /// The batch normalization that is folded into kernel and bias; null if there is none.
-  virtual FoldedBatchNorm* folded_batch_norm() { return nullptr; }
+  /// The layer before its activation, computed with `kernel` and `bias` (undefined for none) in
+  /// place of those of weights(). Throws InvalidArgument for a layer without a kernel.
+  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const;
 
   /// What quantizes the layer, which came from quantize_model() or quantize_apply(); none for a
   /// layer in float.
@@ -197,14 +209,6 @@ class Layer {
   /// without its name and its tensors. The entries "type", "name", "annotated", "inputs",
   /// "weight_bits", "per_channel" and "in_float" are the file's.
   virtual void describe(Description& description) const;
-  /// Names and shapes of the tensors that build_all() would make of a size that a description alone
-  /// says, as "kernel" of a layer with one; none by default. Before memory for them is allocated, a
-  /// file must hold tensors of these names and shapes.
-  virtual std::vector<std::pair<std::string, Shape>> large_tensors(
-      const Shape& /*input_shape*/) const {
-    return {};
-  }
-
   /// A copy that shares nothing with this layer.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
@@ -246,9 +250,6 @@ class Layer {
 
  private:
   friend class Graph;
-  Tensor by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
-                      std::string_view function);
-
   std::string name_;
   bool annotated_ = false;
   std::shared_ptr<const QuantizeConfig> annotation_;
@@ -274,6 +275,10 @@ std::unique_ptr<T> clone_of(const T& original, std::string_view owner) {
   if (copy == nullptr) fail_null_clone(owner);
   return copy;
 }
+
+/// The layer of this name among Layer::parts() of `layer` and their parts, the innermost first;
+/// null where none has it.
+Layer* find_part(const Layer& layer, std::string_view name);
 
 /// A copy of `source` as a leaf with the same requires_grad().
 Tensor clone_leaf(const Tensor& source);

@@ -21,29 +21,17 @@ Shape Layer::result_shape(std::span<const Shape> input_shapes) const {
   return Graph::shape_of(*this, input_shapes);
 }
 
-/// Computes a layer that does not override `function` by the operators of emit().
-Tensor Layer::by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
-                           std::string_view function) {
+Tensor Layer::forward_all(std::span<const Tensor> inputs, const ForwardContext& context) {
   require_inputs(inputs);
   Program program = program_of(*this);
   const auto calls = [](const Step& step) { return step.function.calls_layer; };
   if (std::ranges::any_of(program.steps, calls)) {
     throw InvalidArgument(
-        fmt::format("{} \"{}\": expected a layer that overrides emit() or {}, found neither",
-                    type(), name_, function));
+        fmt::format("{} \"{}\": expected a layer that overrides emit() or forward_all(), found "
+                    "neither",
+                    type(), name_));
   }
   return run_alone(std::move(program), inputs, context);
-}
-
-Tensor Layer::forward_all(std::span<const Tensor> inputs, const ForwardContext& context) {
-  if (built_ && input_shapes_.size() == 1 && inputs.size() == 1) {
-    return forward(inputs[0], context);
-  }
-  return by_operators(inputs, context, "forward_all()");
-}
-
-Tensor Layer::forward(const Tensor& x, const ForwardContext& context) {
-  return by_operators({&x, 1}, context, "forward()");
 }
 
 Tensor Layer::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
@@ -53,6 +41,7 @@ Tensor Layer::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) 
     throw InvalidArgument(
         fmt::format("{} \"{}\": expected a layer with a kernel, found one without", type(), name_));
   }
+  if (own->own_layout) return own->own_layout(x, kernel, bias);
   // In the layout of weights() or of the layer's own.
   const bool other = own->kernel.defined() && own->kernel.size() == kernel.size();
   own->kernel = other ? kernel.reshape(own->kernel.shape()) : kernel;

@@ -66,10 +66,10 @@ std::vector<GraphValue> RowNormalization::emit(Graph& g, std::span<const GraphVa
   return {g.reshape(g.linear(rows, "gamma_kernel", weights, "/rows"), example)};
 }
 
-std::vector<NamedTensor> RowNormalization::parameters() const {
-  std::vector<NamedTensor> all;
-  if (gamma_.defined()) all.push_back({"gamma", gamma_});
-  if (beta_.defined()) all.push_back({"beta", beta_});
+LayerTensors RowNormalization::tensors() const {
+  LayerTensors all;
+  if (gamma_.defined()) all.parameters.push_back({"gamma", gamma_});
+  if (beta_.defined()) all.parameters.push_back({"beta", beta_});
   return all;
 }
 

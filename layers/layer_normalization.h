@@ -22,7 +22,7 @@ struct LayerNormalizationOptions {
 class RowNormalization : public Layer {
  public:
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  std::vector<NamedTensor> parameters() const override;
+  LayerTensors tensors() const override;
 
  protected:
   enum class Mean { kept, subtracted };

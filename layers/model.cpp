@@ -79,7 +79,7 @@ Value Model::add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs)
   std::vector<std::size_t> nodes;
   nodes.reserve(inputs.size());
   for (const Value& input : inputs) nodes.push_back(node_of(input));
-  if (nodes.empty() && layer != nullptr && layer->example_shape() == nullptr) {
+  if (nodes.empty() && layer != nullptr && !is_input(*layer)) {
     throw InvalidArgument(
         fmt::format("{} \"{}\": expected layer \"{}\" ({}) to read a value, found no inputs",
                     kind(), name_, layer->name(), layer->type()));
@@ -118,7 +118,7 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
     throw InvalidArgument(
         fmt::format("{} \"{}\": expected a layer to add, found null", kind(), name_));
   }
-  if (layer->example_shape() != nullptr && !inputs.empty()) {
+  if (is_input(*layer) && !inputs.empty()) {
     throw InvalidArgument(fmt::format(
         "{} \"{}\": expected an Input that reads no layer, found {}one behind \"{}\"; an "
         "Input is the first layer, and there is one",
@@ -149,7 +149,7 @@ void Model::join(Layer& layer) const {
   if (reused == nullptr) return;
   Layer* used = &this->layer(reused->of());
   if (const ReusedLayer* again = as_reused_layer(*used)) used = &again->layer();
-  if (used->example_shape() != nullptr) {
+  if (is_input(*used)) {
     throw InvalidArgument(fmt::format("model \"{}\": expected a layer to reuse, found input \"{}\"",
                                       name_, used->name()));
   }
@@ -236,7 +236,7 @@ bool Model::is_chain() const {
 void Model::check_graph() const {
   const std::vector<std::size_t> inputs = input_layers();
   for (const std::size_t i : inputs) {
-    if (layers_[i]->example_shape() == nullptr) {
+    if (!is_input(*layers_[i])) {
       throw InvalidArgument(fmt::format("{} \"{}\": expected an Input as the first layer, found {}",
                                         kind(), name_, layers_[i]->type()));
     }
@@ -283,7 +283,7 @@ void Model::build(std::uint64_t seed) {
 
 std::vector<Shape> Model::shapes_read_by(std::size_t i) const {
   // An input is built with the shape of its own examples.
-  if (edges_[i].empty()) return {*layers_[i]->example_shape()};
+  if (edges_[i].empty()) return {dynamic_cast<const InputLayer&>(*layers_[i]).example_shape()};
   std::vector<Shape> shapes;
   for (const std::size_t input : edges_[i]) shapes.push_back(layers_[input]->output_shape());
   return shapes;
@@ -343,9 +343,7 @@ Layer& Model::layer(std::string_view name) const {
 
 Layer& Model::part(std::string_view name) const {
   for (const auto& layer : layers_) {
-    for (Layer* part : layer->parts()) {
-      if (part->name() == name) return *part;
-    }
+    if (Layer* part = find_part(*layer, name)) return *part;
   }
   return layer(name);
 }

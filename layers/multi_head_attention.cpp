@@ -73,11 +73,12 @@ std::vector<GraphValue> MultiHeadAttention::emit(Graph& g,
   return {project(g, joined, kOutput, "")};
 }
 
-std::vector<NamedTensor> MultiHeadAttention::parameters() const {
-  std::vector<NamedTensor> all;
+LayerTensors MultiHeadAttention::tensors() const {
+  LayerTensors all;
   for (std::size_t i = 0; i < projections_.size(); ++i) {
-    all.push_back({fmt::format("{}_kernel", kProjections.at(i)), projections_[i].kernel});
-    all.push_back({fmt::format("{}_bias", kProjections.at(i)), projections_[i].bias});
+    all.parameters.push_back(
+        {fmt::format("{}_kernel", kProjections.at(i)), projections_[i].kernel});
+    all.parameters.push_back({fmt::format("{}_bias", kProjections.at(i)), projections_[i].bias});
   }
   return all;
 }
@@ -88,11 +89,6 @@ void MultiHeadAttention::describe(Description& description) const {
 
 std::unique_ptr<Layer> MultiHeadAttention::make(const Description& d) {
   return std::make_unique<MultiHeadAttention>(d.integer("heads"), d.integer("key_dim"));
-}
-
-std::vector<std::pair<std::string, Shape>> MultiHeadAttention::large_tensors(
-    const Shape& input) const {
-  return {{"query_kernel", {input.dim(-1), heads_ * key_dim_}}};
 }
 
 void MultiHeadAttention::make_tensors(std::span<const Shape> inputs, const Random& random) {

@@ -18,7 +18,7 @@ class PositionEmbedding : public Layer {
 
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  std::vector<NamedTensor> parameters() const override { return {{"embeddings", embeddings_}}; }
+  LayerTensors tensors() const override { return {.parameters = {{"embeddings", embeddings_}}}; }
   std::unique_ptr<Layer> clone() const override {
     return std::make_unique<PositionEmbedding>(*this);
   }

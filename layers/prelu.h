@@ -19,7 +19,7 @@ class PReLU : public Layer {
 
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  std::vector<NamedTensor> parameters() const override { return {{"alpha", alpha_}}; }
+  LayerTensors tensors() const override { return {.parameters = {{"alpha", alpha_}}}; }
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<PReLU>(*this); }
 

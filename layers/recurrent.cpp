@@ -74,8 +74,9 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
   return results;
 }
 
-std::vector<NamedTensor> Recurrent::parameters() const {
-  return {{"kernel", kernel_}, {"recurrent_kernel", recurrent_kernel_}, {"bias", bias_}};
+LayerTensors Recurrent::tensors() const {
+  return {.parameters = {
+              {"kernel", kernel_}, {"recurrent_kernel", recurrent_kernel_}, {"bias", bias_}}};
 }
 
 void Recurrent::describe(Description& description) const {
@@ -86,10 +87,6 @@ Index Recurrent::units_of(const Description& description) { return description.i
 
 RecurrentOptions Recurrent::options_of(const Description& description) {
   return {.return_sequences = description.flag("return_sequences")};
-}
-
-std::vector<std::pair<std::string, Shape>> Recurrent::large_tensors(const Shape& input) const {
-  return {{"kernel", {input.dim(-1), columns()}}, {"recurrent_kernel", {units_, columns()}}};
 }
 
 void Recurrent::require_shapes(std::span<const Shape> inputs) const {

@@ -29,9 +29,8 @@ class Recurrent : public Layer {
 
   /// Returns the result, and beside it the states but the first behind the last step.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  std::vector<NamedTensor> parameters() const override;
+  LayerTensors tensors() const override;
   void describe(Description& description) const override;
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
 
  protected:
   /// What a layer computes with.

@@ -49,8 +49,7 @@ std::string shape_cell(const Layer& layer) {
   for (const Index extent : layer.output_shape()) extents += fmt::format(", {}", extent);
   // Python writes a tuple of one with a comma.
   if (extents.empty()) extents += ',';
-  return layer.example_shape() != nullptr ? fmt::format("[(None{})]", extents)
-                                          : fmt::format("(None{})", extents);
+  return is_input(layer) ? fmt::format("[(None{})]", extents) : fmt::format("(None{})", extents);
 }
 
 std::string value_text(const Tensor& tensor) {
@@ -77,7 +76,7 @@ std::string grid_text(const Quantizer& quantizer) {
 /// it stands for.
 std::string quantization_lines(Layer& layer) {
   std::string text;
-  if (const FoldedBatchNorm* norm = layer.folded_batch_norm()) {
+  if (const FoldedBatchNorm* norm = folded_batch_norm(layer)) {
     text += fmt::format("  {:<32} {}{}\n", "batch_norm", to_string(norm->mode()),
                         norm->mode() == BatchNormMode::folded ? ""
                         : norm->frozen()                      ? ", frozen"

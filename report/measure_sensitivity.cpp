@@ -18,7 +18,7 @@ Model with_in_float(const Model& model, const std::vector<std::size_t>& group, b
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     const bool is_member = std::ranges::find(group, i) != group.end();
     // An Input is no layer that computes.
-    if (is_member != others && model.layers()[i]->example_shape() == nullptr) in_float.push_back(i);
+    if (is_member != others && !is_input(*model.layers()[i])) in_float.push_back(i);
   }
   Model copy = model;
   detail::leave_in_float(copy, in_float);

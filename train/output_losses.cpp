@@ -10,9 +10,8 @@ namespace octet {
 namespace {
 
 /// Whether a layer bears this name, or became part of another that had it.
-bool is_named(Layer& layer, std::string_view name) {
-  return layer.name() == name ||
-         std::ranges::any_of(layer.parts(), [&](Layer* part) { return part->name() == name; });
+bool is_named(const Layer& layer, std::string_view name) {
+  return layer.name() == name || find_part(layer, name) != nullptr;
 }
 
 /// The names of the outputs, quoted.

@@ -6,6 +6,7 @@
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/program/program.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/data/fingerprint.h>
@@ -43,6 +44,12 @@ void check_trainable(const Model& model) {
       "Trainer: every layer is frozen: there is nothing to train; see Layer::set_trainable()");
 }
 
+/// Whether steps are repeated over time.
+bool is_recurrent(const Program& program) {
+  return std::ranges::any_of(program.steps,
+                             [](const Step& step) { return step.shared_range.has_value(); });
+}
+
 void check_test_set(const Model& model, const Dataset& test) {
   if (test.empty()) {
     throw InvalidArgument(fmt::format(
@@ -78,9 +85,9 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
         fmt::format("Trainer: expected at most as many shards as examples in a batch, {}, found {}",
                     options_.batch_size, options_.shards));
   }
-  if (!(options_.clip_norm >= 0.0)) {
+  if (options_.clip_norm && !(*options_.clip_norm >= 0.0)) {
     throw InvalidArgument(fmt::format(
-        "Trainer: expected a clip_norm above 0, or 0 for none, found {}", options_.clip_norm));
+        "Trainer: expected a clip_norm above 0, or 0 for none, found {}", *options_.clip_norm));
   }
   if (options_.freeze_batch_norm_after.value_or(0) < 0) {
     throw InvalidArgument(
@@ -94,6 +101,7 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
   }
   detail::check_metrics_of(losses_);
   if (!model_->built()) model_->build(options_.seed);
+  if (!options_.clip_norm) options_.clip_norm = is_recurrent(model_->program()) ? 1.0 : 0.0;
   ParameterGroup scales = learned_scales(*model_, options_.learned_scale_rate);
   if (std::ranges::any_of(model_->parameters(),
                           [&](const NamedTensor& each) { return scales.contains(each.name); })) {

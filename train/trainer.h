@@ -74,7 +74,9 @@ struct TrainerOptions {
   /// process alone.
   ProcessGroup* group = nullptr;
   /// The largest norm of all gradients together, to which larger ones are scaled down; 0: no limit.
-  double clip_norm = 0.0;
+  /// Not given: 1 for a model with recurrent layers, whose gradients can grow from step to step of
+  /// time (Pascanu et al., ICML 2013), and no limit for others.
+  std::optional<double> clip_norm{};
   /// Changes each training batch, e.g. augment_images(). Runs inside the parallel region: see
   /// Callback.
   Augment augment{};

@@ -112,7 +112,7 @@ void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
   step_traffic_.received += after.received - before.received;
   if (sharded != nullptr) sharded->finish();
   const ProfileScope scope("optimizer");
-  if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
+  if (*options_.clip_norm > 0.0) clip_gradients(parameters, *options_.clip_norm);
   optimizer().step(parameters, optimizer().learning_rate(step_));
 }
 

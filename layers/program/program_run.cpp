@@ -39,7 +39,7 @@ Program program_of(const Model& model) {
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     Layer& layer = *model.layers()[i];
     graph.set_node(i);
-    if (layer.example_shape() != nullptr) {
+    if (is_input(layer)) {
       program.result_of_layer.push_back(graph.input(&layer, layer.output_shape()).index);
       continue;
     }

@@ -34,7 +34,7 @@ const BatchNorm* folded_into(const Model& model, std::size_t i,
     return nullptr;
   }
   const bool foldable = layer.weights() && layer.activation() == Activation::none &&
-                        layer.folded_batch_norm() == nullptr && is_linear_alone(layer);
+                        folded_batch_norm(layer) == nullptr && is_linear_alone(layer);
   return foldable ? norm : nullptr;
 }
 
@@ -77,7 +77,7 @@ Model with_folded_batch_norm(const Model& model, BatchNormMode mode,
 
 void freeze_batch_norm(Model& model) {
   for (const auto& layer : model.layers()) {
-    if (FoldedBatchNorm* folded = layer->folded_batch_norm()) folded->freeze();
+    if (FoldedBatchNorm* folded = folded_batch_norm(*layer)) folded->freeze();
   }
 }
 

@@ -18,9 +18,7 @@ class QuantizeLayer : public Layer {
 
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  std::vector<NamedTensor> parameters() const override { return quantizer_->parameters(); }
-  std::vector<NamedTensor> state() const override { return quantizer_->state(); }
-  std::vector<NamedTensor> counters() const override { return quantizer_->counters(); }
+  LayerTensors tensors() const override { return quantizer_->tensors(); }
   std::optional<LayerQuantizers> quantized_by() const override {
     return LayerQuantizers{.all = {quantizer_.get()}, .result = quantizer_.get()};
   }

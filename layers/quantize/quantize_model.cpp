@@ -95,10 +95,10 @@ Plan plan_of(const Layer& layer, const QuantizeOptions& options, std::string_vie
 Plan plan_of_feeder(const Model& model, std::size_t i, const std::vector<Plan>& plans,
                     const QuantizeOptions& options) {
   const Layer& layer = *model.layers()[i];
-  const bool stays = layer.example_shape() != nullptr || layer.quantization().in_float;
+  const bool stays = is_input(layer) || layer.quantization().in_float;
   if (stays || !has_default_scheme(layer)) return {};
   const auto on_grid = [&](std::size_t read) {
-    return plans[read].config != nullptr || model.layers()[read]->example_shape() != nullptr;
+    return plans[read].config != nullptr || is_input(*model.layers()[read]);
   };
   if (!layer.weights() && std::ranges::all_of(model.inputs_of(i), on_grid)) {
     return {default_8bit(options)};
@@ -175,9 +175,9 @@ class Quantization {
     }
     if (plans_[i].config == nullptr) {
       added_[i] = copy->name();
-      const bool is_input = copy->example_shape() != nullptr;
+      const bool brings_examples = is_input(*copy);
       const Result result = added(std::move(copy), inputs_of(i));
-      return is_input ? added(std::make_unique<QuantizeLayer>(options_), {result}) : result;
+      return brings_examples ? added(std::make_unique<QuantizeLayer>(options_), {result}) : result;
     }
     const std::size_t clamp = fusible_clamp(i);
     if (clamp != i) copy = copy->with_activation(source_.layers()[clamp]->activation());
@@ -207,7 +207,7 @@ class Quantization {
     }
     const Layer& placed = *layer;
     const Value value = result_.add_built(std::move(layer), values);
-    if (placed.example_shape() != nullptr) return {value, {}};
+    if (is_input(placed)) return {value, {}};
     Program program = program_of(placed);
     decide_forms(program, forms);
     return {value, program.values[program.outputs.front()].form};
@@ -298,18 +298,18 @@ Model quantize_model(const Model& model, const QuantizeOptions& options) {
       continue;
     }
     const Layer& layer = *source.layers()[i];
-    const bool stays = layer.example_shape() != nullptr || !wants_quantization(layer);
+    const bool stays = is_input(layer) || !wants_quantization(layer);
     plans.push_back(stays ? Plan{} : plan_of(layer, options, "quantize_model"));
   }
   return Quantization(source, std::move(plans), options).run();
 }
 
 void quantize_annotate_layer(Layer& layer, ConfigPtr config) {
-  const std::string_view why = layer.is_annotated()               ? "which is marked already"
-                               : layer.is_quantized()             ? "which is quantized already"
-                               : layer.quantization().in_float    ? "which is left in float"
-                               : layer.example_shape() != nullptr ? "which is an input"
-                                                                  : "";
+  const std::string_view why = layer.is_annotated()            ? "which is marked already"
+                               : layer.is_quantized()          ? "which is quantized already"
+                               : layer.quantization().in_float ? "which is left in float"
+                               : is_input(layer)               ? "which is an input"
+                                                               : "";
   if (!why.empty()) {
     const std::string name = layer.name().empty() ? "one" : fmt::format("\"{}\"", layer.name());
     throw InvalidArgument(fmt::format(

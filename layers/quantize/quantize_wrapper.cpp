@@ -177,29 +177,12 @@ std::optional<LayerQuantizers> QuantizeWrapper::quantized_by() const {
   return by;
 }
 
-std::vector<Layer*> QuantizeWrapper::parts() const {
-  std::vector<Layer*> parts = layer_->parts();
-  return parts.empty() ? std::vector{layer_.get()} : parts;
-}
-
-std::vector<NamedTensor> QuantizeWrapper::parameters() const {
-  std::vector<NamedTensor> all = layer_->parameters();
-  for (const Quantizer* quantizer : quantizers()) append(all, quantizer->parameters());
-  return all;
-}
-
-std::vector<NamedTensor> QuantizeWrapper::state() const {
-  std::vector<NamedTensor> all = layer_->state();
-  for (const Quantizer* quantizer : quantizers()) append(all, quantizer->state());
-  return all;
-}
-
-std::vector<NamedTensor> QuantizeWrapper::counters() const {
-  std::vector<NamedTensor> all = layer_->counters();
-  for (const Quantizer* quantizer : quantizers()) append(all, quantizer->counters());
+LayerTensors QuantizeWrapper::tensors() const {
+  LayerTensors all = layer_->tensors();
+  for (const Quantizer* quantizer : quantizers()) all.append(quantizer->tensors());
   if (oscillation_) {
     for (const auto& [name, tensor] : oscillation_->counters()) {
-      all.push_back({"kernel_" + name, tensor});
+      all.counters.push_back({"kernel_" + name, tensor});
     }
   }
   return all;

@@ -51,18 +51,11 @@ class QuantizeWrapper : public Layer {
   /// The operators of the wrapped layer, quantized.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   Activation activation() const override { return layer_->activation(); }
-  /// Returns the parts of the wrapped layer, or where it has none the layer itself.
-  std::vector<Layer*> parts() const override;
-  std::vector<NamedTensor> parameters() const override;
-  std::vector<NamedTensor> state() const override;
-  std::vector<NamedTensor> counters() const override;
+  std::vector<Layer*> parts() const override { return {layer_.get()}; }
+  LayerTensors tensors() const override;
   std::optional<LayerWeights> weights() const override { return layer_->weights(); }
   std::optional<LayerQuantizers> quantized_by() const override;
-  FoldedBatchNorm* folded_batch_norm() override { return layer_->folded_batch_norm(); }
   void describe(Description& description) const override;
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override {
-    return layer_->large_tensors(input);
-  }
   std::unique_ptr<Layer> clone() const override;
 
  protected:

@@ -47,7 +47,7 @@ void QuantizeWrapper::require_freezable() const {
                     "weight_scales to lsq",
                     name(), above, kernel_->type()));
   }
-  if (layer_->folded_batch_norm() != nullptr) {
+  if (folded_batch_norm(*layer_) != nullptr) {
     throw InvalidArgument(fmt::format(
         "layer \"{}\": expected a kernel of its own to freeze weights above a frequency "
         "of {}, found one that a batch normalization multiplies; leave "

@@ -146,6 +146,7 @@ class Quantizer {
   std::vector<NamedTensor> state() const;
   /// "<prefix>updates", "<prefix>frozen" and what observer and scale rule keep besides.
   std::vector<NamedTensor> counters() const;
+  LayerTensors tensors() const { return {parameters(), state(), counters()}; }
 
  private:
   struct Member;

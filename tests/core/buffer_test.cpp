@@ -87,6 +87,27 @@ TEST(Buffer, RefusesImpossibleSizes) {
   EXPECT_THROW(allocate_bytes(static_cast<std::size_t>(-1)), OutOfMemory);
 }
 
+TEST(Buffer, ALimitCountsWhatIsAllocatedWhileItLives) {
+  {
+    AllocationLimit limit(100, "layer \"a\"");
+    static_cast<void>(allocate_array<float>(10));
+    EXPECT_EQ(limit.left(), 60U);
+    {
+      const AllocationLimit inner(8, "inner");
+      EXPECT_THROW(static_cast<void>(allocate_array<float>(3)), InvalidArgument);
+    }
+    try {
+      static_cast<void>(allocate_array<float>(16));
+      ADD_FAILURE() << "64 bytes of 60";
+    } catch (const InvalidArgument& error) {
+      EXPECT_STREQ(error.what(),
+                   "layer \"a\": expected at most 60 bytes more of tensors, found 64");
+    }
+    std::thread([] { EXPECT_NO_THROW(static_cast<void>(allocate_array<float>(100))); }).join();
+  }
+  EXPECT_NO_THROW(static_cast<void>(allocate_array<float>(100)));
+}
+
 TEST(Buffer, HugePagesChangeNoContents) {
   std::vector<std::uint8_t> memory(5U << 20, 7);
   prefer_huge_pages(memory.data(), memory.size());

@@ -103,7 +103,7 @@ TEST(OnnxArithmetic, WithConstantsIsQuantizedByFolding) {
   Model model = quantize_model(import_onnx(file));
   model.forward(Tensor::uniform({2, 4, 5, 3}, Random(4), -1.0F, 1.0F),
                 {.mode = ForwardContext::Mode::calibration});
-  EXPECT_NE(model.layers().back()->folded_batch_norm(), nullptr);
+  EXPECT_NE(folded_batch_norm(*model.layers().back()), nullptr);
 }
 
 TEST(OnnxArithmetic, SumsAndHardSigmoids) {

@@ -4,6 +4,8 @@
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/lower.h>
+#include <octet/layers/position_embedding.h>
+#include <octet/layers/prelu.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
@@ -278,6 +280,20 @@ TEST(Architecture, BrokenOnesAreRefused) {
   EXPECT_GT(refused, 4 * flat.size());
   for (const char* other : {"[]", "7", "{}", "{\"format\":2,\"name\":\"m\",\"layers\":[]}"}) {
     EXPECT_THROW(model_from_json(other), FormatError) << other;
+  }
+}
+
+TEST(Architecture, ALayerThatIsLargerThanItsFileIsRefusedBeforeItHasMemory) {
+  for (const Sequential& model :
+       {build_model(Input({4, 2}), Dense(3)), build_model(Input({4, 2}), PReLU()),
+        build_model(Input({4, 2}), PositionEmbedding()),
+        quantize_model(build_model(Input({4, 2}), BatchNorm(), Dense(3)))}) {
+    Archive archive = archive_of(model);
+    json changed = json::parse(architecture_json(model));
+    changed["layers"][0]["shape"] = {Index{1} << 20, Index{1} << 12};
+    archive.add_text("architecture", changed.dump());
+    expect_throws<FormatError>([&] { model_from_archive(archive); },
+                               {"larger than its file", "expected at most"});
   }
 }
 

@@ -104,7 +104,6 @@ TEST_P(ConvLayers, AreTheActivationOfTheirLinearPart) {
   const Row& expected = GetParam();
   EXPECT_EQ(layer->output_shape(), expected.result);
   EXPECT_EQ(layer->parameters()[0].tensor.shape(), expected.kernel);
-  EXPECT_EQ(layer->large_tensors(expected.examples).at(0).second, expected.kernel);
   const LayerWeights weights = layer->weights().value();
   EXPECT_EQ(weights.kernel.shape(), expected.shown);
   const Tensor x = random_tensor(expected.examples.with_batch(3), 5);

@@ -160,7 +160,7 @@ TEST(FoldedBatchNorm, ACopySharesNothingAndAnActivationSharesAll) {
   const auto layer = folded(std::make_unique<Dense>(3), BatchNormMode::statistics, {4});
   const auto copy = layer->clone();
   layer->freeze();
-  EXPECT_FALSE(copy->folded_batch_norm()->frozen());
+  EXPECT_FALSE(folded_batch_norm(*copy)->frozen());
   const auto with_relu = layer->with_activation(Activation::relu);
   ASSERT_NE(with_relu, nullptr);
   EXPECT_EQ(with_relu->with_activation(Activation::relu), nullptr);
@@ -181,13 +181,13 @@ Sequential model(BatchNormMode mode) {
 TEST(FoldedBatchNorm, AFileHoldsItsModeAndWhetherItIsFrozen) {
   for (const bool freeze : {false, true}) {
     const Sequential source = model(BatchNormMode::statistics);
-    if (freeze) source.layer("folded_batch_norm").folded_batch_norm()->freeze();
+    if (freeze) folded_batch_norm(source.layer("folded_batch_norm"))->freeze();
     Archive archive;
     for (const auto& [name, tensor] : source.saved_tensors()) archive.add(name, tensor);
     add_architecture(archive, source);
     const Model loaded = model_from_archive(archive);
     EXPECT_EQ(architecture_json(loaded), architecture_json(source));
-    const auto* layer = loaded.layer("folded_batch_norm").folded_batch_norm();
+    const auto* layer = folded_batch_norm(loaded.layer("folded_batch_norm"));
     ASSERT_NE(layer, nullptr);
     EXPECT_EQ(layer->mode(), BatchNormMode::statistics);
     EXPECT_EQ(layer->frozen(), freeze);
@@ -199,10 +199,10 @@ TEST(FoldedBatchNorm, AFileHoldsItsModeAndWhetherItIsFrozen) {
 
 TEST(FoldedBatchNorm, BuiltAnewItIsAsItWasMade) {
   Sequential again = model(BatchNormMode::statistics);
-  again.layer("folded_batch_norm").folded_batch_norm()->freeze();
+  folded_batch_norm(again.layer("folded_batch_norm"))->freeze();
   again.build(3);
-  EXPECT_FALSE(again.layer("folded_batch_norm").folded_batch_norm()->frozen());
-  const auto& norm = again.layer("folded_batch_norm").folded_batch_norm()->batch_norm();
+  EXPECT_FALSE(folded_batch_norm(again.layer("folded_batch_norm"))->frozen());
+  const auto& norm = folded_batch_norm(again.layer("folded_batch_norm"))->batch_norm();
   EXPECT_EQ(values_of(norm.moving_mean()), std::vector<float>(4));
 }
 

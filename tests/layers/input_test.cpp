@@ -10,7 +10,7 @@ TEST(InputLayer, PassesABatchOfItsExamplesOn) {
   expect_tensor(layer->forward(x, {}), {4, 2, 3}, values_of(x));
   EXPECT_EQ(layer->forward(Tensor::zeros({0, 2, 3}), {}).dim(0), 0);
   EXPECT_EQ(layer->output_shape(), (Shape{2, 3}));
-  EXPECT_EQ(*layer->example_shape(), (Shape{2, 3}));
+  EXPECT_EQ(dynamic_cast<const InputLayer&>(*layer).example_shape(), (Shape{2, 3}));
 }
 
 TEST(InputLayer, RefusesExamplesOfAnotherShape) {

@@ -101,7 +101,7 @@ TEST_F(SaveLoad, AModelThatNoFileCanDescribeIsSavedAsTensorsAlone) {
 class Slashed : public ActivationLayer {
  public:
   Slashed() : ActivationLayer(Activation::none, "a") {}
-  std::vector<NamedTensor> state() const override { return {{"b/kernel", Tensor::scalar(1.0F)}}; }
+  LayerTensors tensors() const override { return {.state = {{"b/kernel", Tensor::scalar(1.0F)}}}; }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Slashed>(*this); }
 };
 

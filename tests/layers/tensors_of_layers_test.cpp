@@ -120,7 +120,7 @@ TEST(EveryLayer, OnlyQuantizersAndBatchNormHaveState) {
   for (const auto& layer : every_layer()) {
     std::size_t count = 0;
     for (const Quantizer* quantizer : layer->quantizers()) count += quantizer->state().size();
-    const bool normalizes = layer->type() == BatchNorm::kType || layer->folded_batch_norm();
+    const bool normalizes = layer->type() == BatchNorm::kType || folded_batch_norm(*layer);
     if (normalizes) count += 2;
     EXPECT_EQ(layer->state().size(), count) << layer->type();
   }

@@ -39,7 +39,7 @@ Sequential net_of(Kind kind, std::uint64_t seed = 0) {
 std::pair<int, int> frozen_of(const Model& model) {
   std::pair<int, int> count;
   for (const auto& layer : model.layers()) {
-    const FoldedBatchNorm* norm = layer->folded_batch_norm();
+    const FoldedBatchNorm* norm = folded_batch_norm(*layer);
     if (norm == nullptr) continue;
     ++count.first;
     count.second += norm->frozen() ? 1 : 0;

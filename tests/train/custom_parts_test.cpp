@@ -20,7 +20,7 @@ class Projection : public Layer {
   Projection(const Projection& other)
       : Layer(other), units_(other.units_), kernel_(clone_leaf(other.kernel_)) {}
   std::string_view type() const override { return "Projection"; }
-  std::vector<NamedTensor> parameters() const override { return {{"kernel", kernel_}}; }
+  LayerTensors tensors() const override { return {.parameters = {{"kernel", kernel_}}}; }
   std::optional<LayerWeights> weights() const override {
     return LayerWeights{.kernel = kernel_, .bias = {}, .unit_axis = 1};
   }
@@ -28,9 +28,6 @@ class Projection : public Layer {
     return {graph.linear(inputs[0])};
   }
   void describe(Description& description) const override { description.set("units", units_); }
-  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override {
-    return {{"kernel", Shape{input.size(), units_}}};
-  }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Projection>(*this); }
 
  protected:

@@ -11,7 +11,9 @@ class Same : public Layer {
  public:
   explicit Same(std::string name) : Layer(std::move(name)) {}
   std::string_view type() const override { return "Same"; }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override { return x; }
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) override {
+    return inputs[0];
+  }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Same>(*this); }
 
  protected:

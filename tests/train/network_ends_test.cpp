@@ -164,8 +164,8 @@ class ForgetsItsContext : public Dense {
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
     return {graph.call(inputs)};
   }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
-    return sigmoid(linear(x, kernel(), bias()));
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) override {
+    return sigmoid(linear(inputs[0], kernel(), bias()));
   }
   std::unique_ptr<Layer> clone() const override {
     return std::make_unique<ForgetsItsContext>(*this);

@@ -158,7 +158,7 @@ TEST(ReusedLayer, IsLeftAloneByWhatLooksAtOneReader) {
   EXPECT_EQ(compare_networks(quantized, lower(quantized), clouds(60, 1, 6, 3)).total().differing,
             0U);
   EXPECT_EQ(quantized.layer("quant_head").activation(), Activation::none);
-  EXPECT_EQ(quantized.layer("quant_head").folded_batch_norm(), nullptr);
+  EXPECT_EQ(folded_batch_norm(quantized.layer("quant_head")), nullptr);
 
   Model equalized = siamese();
   const Equalization result = cross_layer_equalization(equalized);

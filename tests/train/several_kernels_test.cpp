@@ -22,12 +22,12 @@ class Highway : public Layer {
         gate_bias_(clone_leaf(other.gate_bias_)),
         scale_(clone_leaf(other.scale_)) {}
   std::string_view type() const override { return "Highway"; }
-  std::vector<NamedTensor> parameters() const override {
-    return {{"kernel", kernel_},
-            {"bias", bias_},
-            {"gate_kernel", gate_kernel_},
-            {"gate_bias", gate_bias_},
-            {"scale", scale_}};
+  LayerTensors tensors() const override {
+    return {.parameters = {{"kernel", kernel_},
+                           {"bias", bias_},
+                           {"gate_kernel", gate_kernel_},
+                           {"gate_bias", gate_bias_},
+                           {"scale", scale_}}};
   }
   std::vector<GraphValue> emit(Graph& g, std::span<const GraphValue> x) const override {
     const auto f = [&](GraphValue v, std::string_view suffix) {

@@ -1,5 +1,6 @@
 #include <octet/core/error.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/gru.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/train/training.h>
 
@@ -185,10 +186,14 @@ TEST(Trainer, AugmentationIsWhatIsTrainedOn) {
 
 TEST(Trainer, ClipsTheGradientOfAllParameters) {
   const Dataset data = clouds(20);
-  const auto step_norm = [&](double clip_norm) {
-    Sequential model = small_mlp();
+  Sequential recurrent("recurrent", Input({6}), Reshape({3, 2}), GRU(4), Dense(3));
+  recurrent.build(1);
+  const auto step_norm = [&](std::optional<double> clip_norm, Sequential model = small_mlp()) {
     const Sequential before = model;
-    Trainer trainer(model, Sgd(1.0F), {.batch_size = 20, .clip_norm = clip_norm});
+    const auto steep = [](const Tensor& y, const Targets& labels) {
+      return sparse_categorical_cross_entropy()(y, labels) * 100.0F;
+    };
+    Trainer trainer(model, Sgd(1.0F), {.loss = steep, .batch_size = 20, .clip_norm = clip_norm});
     trainer.fit(data, 1);
     double squares = 0.0;
     for (std::size_t p = 0; p < model.parameters().size(); ++p) {
@@ -204,6 +209,9 @@ TEST(Trainer, ClipsTheGradientOfAllParameters) {
   const double free = step_norm(0.0);
   EXPECT_NEAR(step_norm(free / 3.0), free / 3.0, 1e-5);
   EXPECT_DOUBLE_EQ(step_norm(free * 1.01), free);
+  EXPECT_DOUBLE_EQ(step_norm({}), free);
+  EXPECT_GT(step_norm(0.0, recurrent), 10.0);
+  EXPECT_NEAR(step_norm({}, recurrent), 1.0, 1e-5);
 }
 
 TEST(Trainer, DropoutDropsInTrainingAlone) {

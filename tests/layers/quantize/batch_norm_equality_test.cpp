@@ -182,7 +182,7 @@ Sequential small(std::uint64_t seed = 3, bool use_bias = false) {
 Tensor images(std::uint64_t seed, Index count = 8) { return random_tensor({count, 5, 5, 3}, seed); }
 
 FoldedBatchNorm& norm_of(const Model& model) {
-  return *model.layer("quant_conv").folded_batch_norm();
+  return *folded_batch_norm(model.layer("quant_conv"));
 }
 
 TEST(QuantizedBatchNorm, IsPartOfTheConvolutionWithItsClamp) {

@@ -79,10 +79,11 @@ class OwnWeights : public Layer {
         output_(std::move(output)) {}
   std::string_view type() const override { return "OwnWeights"; }
   std::optional<LayerWeights> weights() const override {
-    return LayerWeights{kernel_, bias_values_, unit_axis_};
-  }
-  Tensor linear(const Tensor& x, const Tensor& /*kernel*/, const Tensor& /*bias*/) const override {
-    return Tensor::zeros(output_.with_batch(x.dim(0)));
+    LayerWeights weights{kernel_, bias_values_, unit_axis_};
+    weights.own_layout = [this](const Tensor& x, const Tensor&, const Tensor&) {
+      return Tensor::zeros(output_.with_batch(x.dim(0)));
+    };
+    return weights;
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<OwnWeights>(*this); }
 

@@ -56,7 +56,7 @@ TEST_P(MixedEquality, RandomNetsWithLayersInFloat) {
     const bool marks = seed % 3 == 0;
     bool any = false;
     for (const auto& layer : source.layers()) {
-      if (layer->example_shape() != nullptr) continue;
+      if (is_input(*layer)) continue;
       const bool chosen = net.random().integer(0, 1) == 1;
       any = any || (chosen && marks);
       if (chosen) layer->set_quantization({.in_float = !marks});
@@ -79,7 +79,7 @@ TEST_P(MixedEquality, RandomGraphsWithLayersInFloat) {
     Model source = graph.model();
     for (std::size_t i = 0; i < source.layers().size(); ++i) {
       Layer& layer = *source.layers()[i];
-      if (layer.example_shape() == nullptr && (seed + i) % 3 == 0) {
+      if (!is_input(layer) && (seed + i) % 3 == 0) {
         layer.set_quantization({.in_float = true});
       }
     }

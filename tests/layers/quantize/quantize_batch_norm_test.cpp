@@ -137,7 +137,7 @@ TEST(QuantizeBatchNorm, ItIsQuantizedAsTheLayerInFront) {
   Sequential model = build_model(Input({4}), quantized(dense(), {.weight_bits = 4}), norm());
   model = quantize_model(model);
   EXPECT_EQ(model.layer("quant_d").kernel_quantizer()->spec().num_bits, 4);
-  EXPECT_NE(model.layer("quant_d").folded_batch_norm(), nullptr);
+  EXPECT_NE(folded_batch_norm(model.layer("quant_d")), nullptr);
 }
 
 TEST(QuantizeBatchNorm, OneThatIsQuantizedInItsOwnWayIsALayerOfItsOwn) {
@@ -303,9 +303,10 @@ class Turned : public Layer {
  public:
   Turned() : Layer("turned") {}
   std::string_view type() const override { return "Turned"; }
-  std::optional<LayerWeights> weights() const override { return LayerWeights{kernel_, {}, 0}; }
-  Tensor linear(const Tensor& x, const Tensor& /*kernel*/, const Tensor& /*bias*/) const override {
-    return x;
+  std::optional<LayerWeights> weights() const override {
+    LayerWeights weights{kernel_, {}, 0};
+    weights.own_layout = [](const Tensor& x, const Tensor&, const Tensor&) { return x; };
+    return weights;
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Turned>(*this); }
 

@@ -64,13 +64,15 @@ class Doubling : public Layer {
   Doubling(const Doubling& other)
       : Layer(other), seen_(clone_leaf(other.seen_)), updates_(clone_leaf(other.updates_)) {}
   std::string_view type() const override { return "Doubling"; }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) override {
+    const Tensor& x = inputs[0];
     Tensor y(x.shape());
     for (Index i = 0; i < x.size(); ++i) y.mutable_data()[i] = 2.0F * x.data()[i];
     return y;
   }
-  std::vector<NamedTensor> state() const override { return {{"seen", seen_}}; }
-  std::vector<NamedTensor> counters() const override { return {{"steps", updates_}}; }
+  LayerTensors tensors() const override {
+    return {.state = {{"seen", seen_}}, .counters = {{"steps", updates_}}};
+  }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Doubling>(*this); }
 
  protected:
