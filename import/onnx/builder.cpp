@@ -97,8 +97,8 @@ bool same_weights(const Weights& a, const Weights& b) {
 const Operator* find_operator(std::string_view name) {
   for (const auto operators :
        {activation_operators(), arithmetic_operators(), convolution_operators(), dense_operators(),
-        merge_operators(), pooling_operators(), recurrent_operators(), resizing_operators(),
-        shape_operators()}) {
+        merge_operators(), normalization_operators(), pooling_operators(), recurrent_operators(),
+        resizing_operators(), shape_operators()}) {
     const auto found = std::ranges::find(operators, name, &Operator::name);
     if (found != operators.end()) return &*found;
   }

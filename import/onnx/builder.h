@@ -145,6 +145,7 @@ std::span<const Operator> arithmetic_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> dense_operators();
 std::span<const Operator> merge_operators();
+std::span<const Operator> normalization_operators();
 std::span<const Operator> pooling_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> resizing_operators();
