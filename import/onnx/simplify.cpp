@@ -347,7 +347,15 @@ class Merger {
   std::map<std::string, Node*, std::less<>> producers_;
 };
 
-/// Drops nodes that no result follows from, and inputs that none reads.
+}  // namespace
+
+std::set<std::string, std::less<>> read_values(const Graph& graph) {
+  std::set<std::string, std::less<>> read(graph.outputs.begin(), graph.outputs.end());
+  for (const Node& node : graph.nodes) read.insert(node.inputs.begin(), node.inputs.end());
+  read.erase("");  // Operands that are left out.
+  return read;
+}
+
 void drop_unread(Graph& graph) {
   std::set<std::string, std::less<>> read(graph.outputs.begin(), graph.outputs.end());
   std::vector<Node> kept;
@@ -360,8 +368,6 @@ void drop_unread(Graph& graph) {
   std::ranges::reverse(kept);
   graph.nodes = std::move(kept);
 }
-
-}  // namespace
 
 void simplify(Graph& graph) {
   fold(graph);
