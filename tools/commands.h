@@ -96,13 +96,17 @@ struct ExportOptions {
 /// Writes a model in another format.
 void export_model(const ExportOptions& options);
 
-struct ImportOptions {
+struct ImportCommand {
   std::string file;
   std::string out;
+  /// "NAME=1,16000", an input and its extents.
+  std::vector<std::string> shapes;
+  std::vector<std::string> from;
+  std::vector<std::string> to;
 };
 
 /// Makes a float model of another framework's file.
-void import_model(const ImportOptions& options);
+void import_model(const ImportCommand& options);
 
 struct SearchOptions {
   std::string file;

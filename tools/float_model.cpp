@@ -9,9 +9,9 @@
 
 namespace octet::tools {
 
-Model read_float_model(const std::string& file) {
+Model read_float_model(const std::string& file, const octet::ImportOptions& options) {
   const std::filesystem::path extension = std::filesystem::path(file).extension();
-  if (extension == ".onnx") return import_onnx(file);
+  if (extension == ".onnx") return import_onnx(file, options);
   if (extension == ".tflite") return import_tflite(file);
   // A damaged file is an error: load_model() would go on with the checkpoint before it.
   Archive::read(file);

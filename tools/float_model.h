@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/import/import_options.h>
 #include <octet/layers/model.h>
 
 #include <string>
@@ -9,6 +10,6 @@ namespace octet::tools {
 /// A float model: import_onnx() of an .onnx file, import_tflite() of a .tflite file, else
 /// load_model(). Throws as those do, and where only the checkpoint before a damaged one could be
 /// read.
-Model read_float_model(const std::string& file);
+Model read_float_model(const std::string& file, const octet::ImportOptions& options = {});
 
 }  // namespace octet::tools

@@ -1,4 +1,9 @@
 #include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+
+#include <algorithm>
+#include <charconv>
 
 #include "commands.h"
 #include "float_model.h"
@@ -6,8 +11,37 @@
 
 namespace octet::tools {
 
-void import_model(const ImportOptions& options) {
-  const Model model = read_float_model(options.file);
+namespace {
+
+/// "NAME=1,16000" as a name and extents. Throws InvalidArgument for anything else.
+std::pair<std::string, std::vector<Index>> named_shape(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  std::vector<Index> extents;
+  const char* next = text.data() + std::min(equals, text.size() - 1) + 1;
+  const char* const end = text.data() + text.size();
+  while (next != end) {
+    Index extent = 0;
+    const auto [stopped, error] = std::from_chars(next, end, extent);
+    const bool fits = error == std::errc() && extent > 0 && (stopped == end || *stopped == ',') &&
+                      (stopped == end || stopped + 1 != end);
+    if (!fits) break;
+    extents.push_back(extent);
+    next = stopped == end ? end : stopped + 1;
+  }
+  if (equals == std::string::npos || equals == 0 || extents.empty() || next != end) {
+    throw InvalidArgument(fmt::format(
+        "--shape: expected the name of an input and its extents, as x=1,16000, found \"{}\"",
+        printable(text)));
+  }
+  return {text.substr(0, equals), std::move(extents)};
+}
+
+}  // namespace
+
+void import_model(const ImportCommand& options) {
+  ImportOptions asked{.shapes = {}, .from = options.from, .to = options.to};
+  for (const std::string& shape : options.shapes) asked.shapes.insert(named_shape(shape));
+  const Model model = read_float_model(options.file, asked);
   model.save(options.out);
   // Names of layers come from the file; they have letters, digits, '.', '-' and '_' alone.
   show("{}", model.summary());

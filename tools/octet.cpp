@@ -171,13 +171,26 @@ void add_export(CLI::App& app) {
 }
 
 void add_import(CLI::App& app) {
-  const auto options = std::make_shared<ImportOptions>();
+  const auto options = std::make_shared<ImportCommand>();
   CLI::App* command =
       app.add_subcommand("import", "Converts an .onnx or a float .tflite file to a float model.");
   command->add_option("FILE", options->file, "An .onnx or .tflite file")
       ->required()
       ->check(named());
   add_out(*command, options->out, "The file to write, as Model::save() does");
+  command
+      ->add_option("--shape", options->shapes,
+                   "NAME=1,16000: the extents of an input, its batch in front, where an .onnx file "
+                   "leaves some open; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--from", options->from,
+                   "A value of an .onnx file to begin at, which becomes an input; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--to", options->to,
+                   "A value of an .onnx file to end at, which becomes an output; may be repeated")
+      ->allow_extra_args(false);
   command->callback([options] { import_model(*options); });
 }
 

@@ -72,12 +72,16 @@ std::vector<const Node*> unknown_nodes(const Graph& graph) {
   return result;
 }
 
-/// Throws for the first node of an operator that Octet lacks.
-void require_known(const Graph& graph) {
+/// Throws for the first node of an operator that Octet lacks, of whose nodes `names` gets the
+/// names.
+void require_known(const Graph& graph, std::set<std::string>& names) {
   const std::vector<const Node*> unknown = unknown_nodes(graph);
   if (unknown.empty()) return;
   std::set<std::string> kinds;
-  for (const Node* node : unknown) kinds.insert(printable(node->op));
+  for (const Node* node : unknown) {
+    kinds.insert(printable(node->op));
+    names.insert(node->name);
+  }
   refuse(
       "import_onnx: {}: Octet has no such operator; the other {} of {} nodes are of operators that "
       "would import (missing: {})",
@@ -97,8 +101,8 @@ bool same_weights(const Weights& a, const Weights& b) {
 const Operator* find_operator(std::string_view name) {
   for (const auto operators :
        {activation_operators(), arithmetic_operators(), convolution_operators(), dense_operators(),
-        merge_operators(), pooling_operators(), recurrent_operators(), resizing_operators(),
-        shape_operators()}) {
+        merge_operators(), normalization_operators(), pooling_operators(), recurrent_operators(),
+        resizing_operators(), shape_operators()}) {
     const auto found = std::ranges::find(operators, name, &Operator::name);
     if (found != operators.end()) return &*found;
   }
@@ -107,18 +111,17 @@ const Operator* find_operator(std::string_view name) {
 
 Builder::Builder(Graph& graph)
     : graph_(graph), model_(cleaned(graph.name).empty() ? "onnx" : cleaned(graph.name)) {
-  for (const Node& node : graph.nodes) read_.insert(node.inputs.begin(), node.inputs.end());
-  read_.insert(graph.outputs.begin(), graph.outputs.end());
-  read_.erase("");  // Operands that are left out.
+  read_ = read_values(graph);
 }
 
 Model Builder::build() {
-  require_known(graph_);
+  require_known(graph_, refused_);
   add_inputs();
   for (const Node& node : graph_.nodes) {
     try {
       in_node(node, [&] { import(node); });
     } catch (const InvalidArgument& error) {
+      refused_.insert(node.name);
       refuse("{}; the other {} of {} nodes are of operators that would import", error.what(),
              graph_.nodes.size() - 1, graph_.nodes.size());
     }
@@ -154,6 +157,10 @@ bool Builder::is_image_input(const std::string& name, const std::vector<Index>& 
 void Builder::add_inputs() {
   for (const GraphInput& input : graph_.inputs) {
     const std::vector<Index>& extents = input.extents;
+    if (input.type != "float32") {
+      refuse("import_onnx: input \"{}\": expected float32, found {}", printable(input.name),
+             input.type);
+    }
     if (extents.size() > at(kMostRank)) {
       refuse("import_onnx: input \"{}\": expected at most {} axes, found {}", printable(input.name),
              kMostRank, extents.size());
@@ -164,10 +171,11 @@ void Builder::add_inputs() {
     if (!known) {
       refuse(
           "import_onnx: input \"{}\": expected a batch of examples whose extents are known, "
-          "found [{}] (-1: unknown): export the model with fixed extents but for the batch",
-          printable(input.name), fmt::join(extents, ", "));
+          "found [{}] (-1: unknown): give them by --shape {}=1,..., or export the model with fixed "
+          "extents but for the batch",
+          printable(input.name), fmt::join(extents, ", "), printable(input.name));
     }
-    batch_ = extents[0];
+    if (batch_ < 0) batch_ = extents[0];
     Imported value;
     value.logical = Shape(std::vector<Index>(extents.begin() + 1, extents.end()));
     for (Index i = 0; i < value.logical.rank(); ++i) value.axes.push_back(i);
@@ -233,7 +241,7 @@ void Builder::add_outputs() {
     }
     Node node;
     node.op = "output";
-    const Imported value = ordered(node, found->second);
+    const Imported value = with_batch_at(ordered(node, found->second), 0);
     if (value.batch != 0) {
       refuse("import_onnx: output \"{}\": expected the batch to stay in front, found it as axis {}",
              printable(name), value.batch);
@@ -243,11 +251,31 @@ void Builder::add_outputs() {
   }
 }
 
-const Imported& Builder::input(const Node& node, std::size_t i) const {
-  const Imported& found = value(node, i);
+Imported Builder::input(const Node& node, std::size_t i) const {
+  const Imported found = with_batch_at(value(node, i), 0);
   if (found.batch != 0)
     refuse("expected the batch to stay in front, found it as axis {}", found.batch);
   return found;
+}
+
+Imported Builder::with_batch_at(const Imported& x, Index place) const {
+  if (x.batch == place || batch_ != 1 || place > x.logical.rank()) return x;
+  // The axis of examples at `place`, of those of ONNX without the batch.
+  const Index given = place < x.batch ? place : place - 1;
+  if (x.logical[given] != 1) return x;
+  Imported result = x;
+  std::vector<Index> extents;
+  for (Index i = 0; i <= x.logical.rank(); ++i) {
+    if (i != place) extents.push_back(i == x.batch ? 1 : x.logical[i < x.batch ? i : i - 1]);
+  }
+  result.logical = Shape(std::move(extents));
+  result.batch = place;
+  for (Index& axis : result.axes) {
+    if (axis < 0) continue;
+    const Index in_onnx = axis < x.batch ? axis : axis + 1;
+    axis = in_onnx == place ? -1 : in_onnx < place ? in_onnx : in_onnx - 1;
+  }
+  return result;
 }
 
 const Imported& Builder::value(const Node& node, std::size_t i) const {

@@ -60,12 +60,15 @@ class Builder {
   /// The model, built, with the file's weights.
   Model build();
 
+  /// The names of the nodes that build() has refused.
+  const std::set<std::string>& refused() const { return refused_; }
+
   // What the functions of operators use. `node` is the node that is being imported.
 
   std::int64_t opset() const { return graph_.opset; }
   /// Input `i` of the node, which is computed. Throws InvalidArgument for a constant, and where the
   /// batch is not in front.
-  const Imported& input(const Node& node, std::size_t i) const;
+  Imported input(const Node& node, std::size_t i) const;
   /// Input `i`, wherever its batch is.
   const Imported& value(const Node& node, std::size_t i) const;
   /// Input `i`, which is a constant; null where it is left out. Throws InvalidArgument for a value
@@ -83,6 +86,9 @@ class Builder {
   /// Makes a value the node's result number `i`, which is not the first. Those of which this is not
   /// said must not be read.
   void set_result(const Node& node, std::size_t i, Imported value);
+  /// `x` with the batch as ONNX's axis `place`, where both are of extent 1: the elements are the
+  /// same. Otherwise `x` as it is.
+  Imported with_batch_at(const Imported& x, Index place) const;
   /// The number of examples that the file is written for; -1 where it is open.
   Index batch() const { return batch_; }
 
@@ -131,6 +137,7 @@ class Builder {
     Weights weights;
   };
   std::vector<LayerOfFile> weights_;
+  std::set<std::string> refused_;
 };
 
 /// A row of the table of operators.
@@ -145,6 +152,7 @@ std::span<const Operator> arithmetic_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> dense_operators();
 std::span<const Operator> merge_operators();
+std::span<const Operator> normalization_operators();
 std::span<const Operator> pooling_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> resizing_operators();

@@ -47,6 +47,14 @@ Imported with_channels(Builder& builder, const Node& node, const Imported& x,
   return builder.arranged(node, x, axes);
 }
 
+Imported with_last_axis_last(Builder& builder, const Node& node, const Imported& x) {
+  const Index last = x.logical.rank() - 1;
+  std::vector<Index> axes;
+  std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index axis) { return axis != last; });
+  axes.push_back(last);
+  return builder.arranged(node, x, axes);
+}
+
 Tensor channels_of(const Constant& constant, const Imported& x) {
   const Index channels = x.physical.rank() == 0 ? 0 : x.physical.dim(-1);
   const std::vector<float>& values = constant.floats();

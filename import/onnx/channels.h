@@ -16,6 +16,9 @@ Imported elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> 
 Imported with_channels(Builder& builder, const Node& node, const Imported& x,
                        const Constant& constant);
 
+/// `x` with its last axis last in the model, as layers read the features of a vector or of rows.
+Imported with_last_axis_last(Builder& builder, const Node& node, const Imported& x);
+
 /// The values of a constant of one value, or of one for each channel of `x`, as the channels of
 /// `x` lie.
 Tensor channels_of(const Constant& constant, const Imported& x);

@@ -107,6 +107,8 @@ auto in_node(const Node& node, const Work& work) {
 struct GraphInput {
   std::string name;
   std::vector<Index> extents;
+  /// As numpy calls it.
+  std::string type = "float32";
 };
 
 /// The checked contents of a file: every value is given once, in front of what reads it.
@@ -117,6 +119,8 @@ struct Graph {
   std::map<std::string, Constant, std::less<>> constants;
   std::vector<GraphInput> inputs;
   std::vector<std::string> outputs;
+  /// What the file says of the extents of values that nodes give.
+  std::map<std::string, std::vector<Index>, std::less<>> extents;
   /// How many more elements may be computed of constants and copied into layers: a small file must
   /// not make a huge model.
   std::size_t budget = 0;
@@ -143,6 +147,12 @@ std::optional<Constant> evaluate(const Node& node, const std::vector<const Const
 /// The axes of a node that has them as an attribute up to some opset, and as input `i` since.
 std::optional<std::vector<std::int64_t>> axes_of(const Node& node, std::size_t i,
                                                  const Constant* input);
+
+/// The values that nodes read and the graph puts out.
+std::set<std::string, std::less<>> read_values(const Graph& graph);
+
+/// Drops nodes that no result follows from.
+void drop_unread(Graph& graph);
 
 /// Computes what follows from constants, drops what computes nothing, and makes one node of those
 /// that are one layer.

@@ -1,24 +1,75 @@
 #include <octet/core/file.h>
 #include <octet/import/onnx/builder.h>
+#include <octet/import/onnx/cut.h>
 #include <octet/import/onnx/import_onnx.h>
 
 namespace octet {
 namespace {
 
-Model import_bytes(std::span<const std::uint8_t> bytes,
-                   const std::optional<std::filesystem::path>& folder) {
-  namespace onnx = detail::onnx_import;
-  onnx::Graph graph = onnx::parse(bytes, folder);
+namespace onnx = detail::onnx_import;
+
+/// A file and where its external weights are.
+struct Source {
+  std::span<const std::uint8_t> bytes;
+  std::optional<std::filesystem::path> folder;
+};
+
+/// Writes the names of the nodes at fault to `refused` where the graph cannot be imported.
+Model import_graph(const Source& source, const ImportOptions& options,
+                   std::set<std::string>& refused) {
+  onnx::Graph graph = onnx::parse(source.bytes, source.folder);
+  onnx::cut(graph, options);
   onnx::simplify(graph);
-  return onnx::Builder(graph).build();
+  onnx::Builder builder(graph);
+  try {
+    return builder.build();
+  } catch (const InvalidArgument&) {
+    refused.insert(builder.refused().begin(), builder.refused().end());
+    throw;
+  }
+}
+
+/// The `to` that leaves out what cannot be imported at the end of the file, by trying; none where
+/// there is no such.
+std::vector<std::string> proposed_ends(const Source& source, ImportOptions options,
+                                       std::set<std::string> refused) {
+  constexpr int kMostTries = 8;
+  for (int i = 0; i < kMostTries; ++i) {
+    onnx::Graph graph = onnx::parse(source.bytes, source.folder);
+    onnx::cut(graph, options);
+    const std::vector<std::string> ends = onnx::ends_in_front_of(graph, refused);
+    if (ends.empty()) return {};
+    const std::size_t before = refused.size();
+    try {
+      options.to = ends;
+      import_graph(source, options, refused);
+      return ends;
+    } catch (const InvalidArgument&) {
+      if (refused.size() == before) return {};
+      options.to.clear();
+    }
+  }
+  return {};
+}
+
+Model import_source(const Source& source, const ImportOptions& options) {
+  std::set<std::string> refused;
+  try {
+    return import_graph(source, options, refused);
+  } catch (const InvalidArgument& error) {
+    if (refused.empty() || !options.to.empty()) throw;
+    const std::vector<std::string> ends = proposed_ends(source, options, refused);
+    if (ends.empty()) throw;
+    throw InvalidArgument(error.what() + onnx::proposal(ends));
+  }
 }
 
 }  // namespace
 
-Model import_onnx(const std::filesystem::path& path) {
+Model import_onnx(const std::filesystem::path& path, const ImportOptions& options) {
   const MappedFile file(path);
   try {
-    return import_bytes(file.bytes(), path.parent_path());
+    return import_source({file.bytes(), path.parent_path()}, options);
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const InvalidArgument& error) {
@@ -26,6 +77,8 @@ Model import_onnx(const std::filesystem::path& path) {
   }
 }
 
-Model import_onnx(std::span<const std::uint8_t> bytes) { return import_bytes(bytes, std::nullopt); }
+Model import_onnx(std::span<const std::uint8_t> bytes, const ImportOptions& options) {
+  return import_source({bytes, std::nullopt}, options);
+}
 
 }  // namespace octet

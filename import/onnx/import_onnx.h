@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/import/import_options.h>
 #include <octet/layers/model.h>
 
 #include <cstdint>
@@ -24,10 +25,11 @@ namespace octet {
 ///
 /// Trusts nothing: sizes are held against those of the files before anything of their size is
 /// allocated. Throws IoError; FormatError where a file is broken; InvalidArgument, naming operator
-/// and node and counting what would import, where Octet has no equal.
-Model import_onnx(const std::filesystem::path& path);
+/// and node, counting what would import, and proposing the `to` that would import the nodes in
+/// front, where Octet has no equal.
+Model import_onnx(const std::filesystem::path& path, const ImportOptions& options = {});
 
 /// Imports a model from bytes in memory, which hold all of its weights.
-Model import_onnx(std::span<const std::uint8_t> bytes);
+Model import_onnx(std::span<const std::uint8_t> bytes, const ImportOptions& options = {});
 
 }  // namespace octet

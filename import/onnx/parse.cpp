@@ -101,11 +101,7 @@ Node node_of(const onnx::NodeProto& proto, TensorReader& tensors) {
 
 GraphInput input_of(const onnx::ValueInfoProto& proto) {
   const auto& type = proto.type().tensor_type();
-  if (type.elem_type() != onnx::TensorProto::FLOAT) {
-    refuse("import_onnx: input \"{}\": expected float32, found {}", printable(proto.name()),
-           type_name(type.elem_type()));
-  }
-  GraphInput input{proto.name(), {}};
+  GraphInput input{proto.name(), {}, type_name(type.elem_type())};
   for (const auto& dim : type.shape().dim()) {
     input.extents.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
   }
@@ -161,6 +157,11 @@ Graph graph_of(const onnx::ModelProto& model, std::size_t file_bytes,
     if (!graph.constants.contains(input.name())) graph.inputs.push_back(input_of(input));
   }
   for (const auto& output : proto.output()) graph.outputs.push_back(output.name());
+  for (const auto& value : proto.value_info()) {
+    if (value.type().tensor_type().has_shape()) {
+      graph.extents.insert_or_assign(value.name(), input_of(value).extents);
+    }
+  }
   if (graph.inputs.empty() || graph.outputs.empty()) {
     fail_format("expected a graph with inputs and outputs, found {} and {}", graph.inputs.size(),
                 graph.outputs.size());

@@ -107,6 +107,8 @@ class Merger {
       if (node.op == "Mul") merge_hard_swish(node);
       if (node.op == "Clip") merge_relu(node);
       if (node.op == "Max") merge_leaky_relu(node);
+      if (node.op == "Div") merge_layer_normalization(node);
+      if (node.op == "Mul" || node.op == "Add") merge_learned(node);
     }
   }
 
@@ -224,6 +226,100 @@ class Merger {
     }
   }
 
+  /// The node of kind `op` that gives `name`; null where another does.
+  const Node* producer(const std::string& name, std::string_view op) const {
+    const auto found = producers_.find(name);
+    return found == producers_.end() || found->second->op != op ? nullptr : found->second;
+  }
+
+  /// The operand beside a constant of one number, and that number.
+  std::optional<std::pair<std::string, float>> with_number(const Node& node) const {
+    if (node.inputs.size() != 2) return std::nullopt;
+    for (const auto& [x, constant] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
+      const Constant* number = graph_.constant(node.inputs[constant]);
+      if (number != nullptr && number->is_float() && number->size() == 1) {
+        return std::pair(node.inputs[x], number->real());
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// The axis over which `mean` is one that keeps it; none for several.
+  std::optional<std::int64_t> axis_of_mean(const Node* mean) const {
+    if (mean == nullptr || mean->integer("keepdims", 1) != 1) return std::nullopt;
+    if (mean->has(1) && graph_.constant(mean->inputs[1]) == nullptr) return std::nullopt;
+    const auto axes = axes_of(*mean, 1, mean->has(1) ? graph_.constant(mean->inputs[1]) : nullptr);
+    return axes.has_value() && axes->size() == 1 ? std::optional(axes->front()) : std::nullopt;
+  }
+
+  /// The value that `square`, a name, is the square of: by Pow, or by Mul with itself.
+  std::optional<std::string> root_of(const std::string& square) const {
+    if (const Node* mul = producer(square, "Mul")) {
+      const bool same = mul->inputs.size() == 2 && mul->inputs[0] == mul->inputs[1];
+      return same ? std::optional(mul->inputs[0]) : std::nullopt;
+    }
+    const Node* pow = producer(square, "Pow");
+    if (pow == nullptr || pow->inputs.size() != 2) return std::nullopt;
+    const Constant* exponent = graph_.constant(pow->inputs[1]);
+    const bool is_two =
+        exponent != nullptr && exponent->size() == 1 &&
+        (exponent->is_float() ? exponent->real() == 2.0F : exponent->integers().front() == 2);
+    return is_two ? std::optional(pow->inputs[0]) : std::nullopt;
+  }
+
+  /// x - mean(x), by the name of the difference: x, and the axis of the mean.
+  std::optional<std::pair<std::string, std::int64_t>> centered(const std::string& name) const {
+    const Node* sub = producer(name, "Sub");
+    if (sub == nullptr || sub->inputs.size() != 2) return std::nullopt;
+    const Node* mean = producer(sub->inputs[1], "ReduceMean");
+    const auto axis = axis_of_mean(mean);
+    if (!axis.has_value() || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
+    return std::pair(sub->inputs[0], *axis);
+  }
+
+  /// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon), as exporters wrote layer normalization
+  /// before opset 17. Its factors and biases, which come behind it, are merge_learned()'s.
+  void merge_layer_normalization(Node& div) {
+    if (div.inputs.size() != 2) return;
+    const Node* root = producer(div.inputs[1], "Sqrt");
+    const Node* sum = root == nullptr ? nullptr : producer(root->inputs.at(0), "Add");
+    const auto variance = sum == nullptr ? std::nullopt : with_number(*sum);
+    if (!variance.has_value()) return;
+    const Node* mean = producer(variance->first, "ReduceMean");
+    const auto axis = axis_of_mean(mean);
+    const auto squared = axis.has_value() ? root_of(mean->inputs[0]) : std::nullopt;
+    const auto x = centered(div.inputs[0]);
+    if (!squared.has_value() || !x.has_value() || x->second != *axis || centered(*squared) != x) {
+      return;
+    }
+    div.op = "LayerNormalization";
+    div.inputs = {x->first};
+    div.attributes.insert_or_assign("axis", x->second);
+    div.attributes.insert_or_assign("epsilon", variance->second);
+  }
+
+  /// A factor, then a bias, of each feature behind a LayerNormalization that has none yet.
+  void merge_learned(Node& node) {
+    const std::size_t input = node.op == "Mul" ? 1 : 2;
+    if (node.inputs.size() != 2) return;
+    for (const auto& [x, constant] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
+      const Constant* values = graph_.constant(node.inputs[constant]);
+      const Node* normalization = only_read(node.inputs[x]);
+      if (values == nullptr || !values->is_float() || values->shape.rank() != 1 ||
+          values->size() < 2 || normalization == nullptr ||
+          normalization->op != "LayerNormalization" || normalization->outputs.size() != 1 ||
+          normalization->inputs.size() > input) {
+        continue;
+      }
+      Node merged = *normalization;
+      merged.inputs.resize(input);
+      merged.inputs.push_back(node.inputs[constant]);
+      merged.outputs = node.outputs;
+      node = std::move(merged);
+      return;
+    }
+  }
+
   /// PyTorch writes ReLU6 as a Relu and a Clip: one clamp.
   void merge_relu(Node& clip) {
     const Node* relu = clip.has(0) ? only_read(clip.inputs[0]) : nullptr;
@@ -251,7 +347,15 @@ class Merger {
   std::map<std::string, Node*, std::less<>> producers_;
 };
 
-/// Drops nodes that no result follows from, and inputs that none reads.
+}  // namespace
+
+std::set<std::string, std::less<>> read_values(const Graph& graph) {
+  std::set<std::string, std::less<>> read(graph.outputs.begin(), graph.outputs.end());
+  for (const Node& node : graph.nodes) read.insert(node.inputs.begin(), node.inputs.end());
+  read.erase("");  // Operands that are left out.
+  return read;
+}
+
 void drop_unread(Graph& graph) {
   std::set<std::string, std::less<>> read(graph.outputs.begin(), graph.outputs.end());
   std::vector<Node> kept;
@@ -264,8 +368,6 @@ void drop_unread(Graph& graph) {
   std::ranges::reverse(kept);
   graph.nodes = std::move(kept);
 }
-
-}  // namespace
 
 void simplify(Graph& graph) {
   fold(graph);

@@ -21,6 +21,24 @@ TEST(OctetImport, WritesTheModelThatTheLibraryMakes) {
                                  import_onnx(onnx_path("lenet5_13")).forward(x).span()));
 }
 
+TEST(OctetImport, EndsWhereItIsTold) {
+  const ScratchDirectory scratch;
+  const std::string out = (scratch.path() / "part.octet").string();
+  const auto run = [&](const std::string& shape) {
+    return run_process(Arguments{OCTET_TOOL, "import", onnx_path("lenet5_13").string(), "--shape",
+                                 shape, "--to", "/Tanh_output_0", "--out", out},
+                       plain_environment());
+  };
+  for (const char* shape : {"input", "=1,2", "input=", "input=1,", "input=1,x", "input=0,1"}) {
+    EXPECT_NE(run(shape).err.find("expected the name of an input and its extents"),
+              std::string::npos)
+        << shape;
+  }
+  const ProcessResult result = run("input=1,1,28,28");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(load_model(out).layers().back()->type(), "Activation");
+}
+
 TEST(OctetImport, SaysInOneLineWhatIsWrong) {
   const ScratchDirectory scratch;
   const std::string out = (scratch.path() / "no.octet").string();

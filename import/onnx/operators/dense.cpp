@@ -1,8 +1,7 @@
-#include <octet/import/onnx/builder.h>
+#include <octet/import/onnx/channels.h>
 #include <octet/layers/dense.h>
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 
 namespace octet::detail::onnx_import {
@@ -41,15 +40,6 @@ Tensor bias_of(const Constant& bias, const Factors& by, Index units) {
     result.mutable_data()[u] = by.beta * bias.floats()[at(size == 1 ? 0 : u)];
   }
   return result;
-}
-
-/// `x` with its last axis last in the model, as a layer reads what MatMul contracts.
-Imported with_last_axis_last(Builder& builder, const Node& node, const Imported& x) {
-  const Index last = x.logical.rank() - 1;
-  std::vector<Index> axes;
-  std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index axis) { return axis != last; });
-  axes.push_back(last);
-  return builder.arranged(node, x, axes);
 }
 
 /// The weights of a layer that reads `x`, whose last axis is its features.

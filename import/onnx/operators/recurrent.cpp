@@ -149,10 +149,8 @@ std::vector<Imported> first_states(Builder& builder, const Node& node, const Rec
 Imported import_recurrent(Builder& builder, const Node& node) {
   const Recurrence& of = recurrence_of(node);
   const bool batch_first = node.integer("layout", 0) == 1;
-  Imported x = builder.value(node, 0);
   // One step of one example is the same either way.
-  const bool is_one = builder.batch() == 1 && x.logical.rank() == 2 && x.logical[0] == 1;
-  if (is_one) x.batch = batch_first ? 0 : 1;
+  Imported x = builder.with_batch_at(builder.value(node, 0), batch_first ? 0 : 1);
   if (x.logical.rank() != 2 || x.batch != (batch_first ? 0 : 1)) {
     refuse(
         "expected sequences [{}], found the batch as axis {} of {} axes: export the model with "

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <octet/core/shape.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// What an importer is told about a file beside its contents.
+struct ImportOptions {
+  /// By the name of an input: its extents with the batch, in the file's order, for files that leave
+  /// some open. An extent that the file states has to be the same.
+  std::map<std::string, std::vector<Index>, std::less<>> shapes{};
+  /// Values of the file that become the inputs of the model; none: those of the file.
+  std::vector<std::string> from{};
+  /// Values of the file that become the outputs of the model; none: those of the file.
+  std::vector<std::string> to{};
+};
+
+}  // namespace octet
