@@ -22,9 +22,9 @@ TEST(CSource, HeaderStatesTheModel) {
   const CSource source = to_c_source(model, "tiny_net", {.rounding = Rounding::double_rounding});
   EXPECT_EQ(source.name, "tiny_net");
   EXPECT_EQ(source.macs, 6 * 5 + 5 * 3);
-  // Weights of an even number of units, up to a depth of 8; starts of a multiple of 4; four factors
-  // and a structure for each layer, and the softmax's 256 words.
-  EXPECT_EQ(source.flash_bytes, 8 * 6 + 8 * 4 + 4 * (8 + 4) + 2 * (20 + 44) + 1024);
+  // Weights of an even number of units, up to a depth of 8, and 16 zeros behind them; starts of a
+  // multiple of 4; four factors and a structure for each layer, and the softmax's 256 words.
+  EXPECT_EQ(source.flash_bytes, 8 * 6 + 8 * 4 + 4 * (8 + 4) + 2 * (16 + 20 + 44) + 1024);
   // The values between layers, in words, and a row of 8 in 16 bits that a layer works in.
   EXPECT_EQ(source.ram_bytes, 8 + 4 + 16);
   const auto bytes = to_tflite(model);

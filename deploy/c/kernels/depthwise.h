@@ -186,7 +186,9 @@ static void @name@_slide_3x3@twice@(const @name@_window *w, const @name@_value *
             sum = __smlabt(p2[2], b2, __smlad(@name@_word(p2), a2, sum));
 #else
             int32_t sum = start + p0[0] * k0 + p0[1] * k1 + p0[2] * k2;
+            @NAME@_IN_ORDER;
             sum += p1[0] * k3 + p1[1] * k4 + p1[2] * k5;
+            @NAME@_IN_ORDER;
             sum += p2[0] * k6 + p2[1] * k7 + p2[2] * k8;
 #endif
             sum = @name@_clamp(@name@_@rescale@(sum, multiplier, shift), lowest, highest);

@@ -72,8 +72,6 @@ inline constexpr std::string_view kOutputsMve =
 @NAME@_APART static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
         int8_t *output)
 {
-    const uint8x16_t even = vshlq_n_u8(vidupq_n_u8(0, 1), 1);
-    const uint8x16_t odd = vaddq_n_u8(even, 1);
     const int32_t depth = s->depth;
     const int32_t pair = 2 * ((depth + 3) & ~3);
     const int32_t width = s->width;
@@ -96,7 +94,7 @@ inline constexpr std::string_view kOutputsMve =
             uint32_t sum1 = 0;
             uint32_t sum2 = 0;
             uint32_t sum3 = 0;
-            for (int32_t i = depth / 16; i > 0; --i) {
+            for (int32_t i = (depth + 15) / 16; i > 0; --i) {
                 const uint8x16_t values = vldrbq_u8(x);
                 const uint8x16x2_t p = vld2q_u8(w);
                 const uint8x16x2_t q = vld2q_u8(v);
@@ -107,15 +105,6 @@ inline constexpr std::string_view kOutputsMve =
                 x += 16;
                 w += 32;
                 v += 32;
-            }
-            if (depth % 16 != 0) {
-                const mve_pred16_t last = vctp8q((uint32_t)(depth % 16));
-                const uint8x16_t values = vldrbq_z_u8(x, last);
-                sum0 = vmladavaq_u8(sum0, values, vldrbq_gather_offset_z_u8(w, even, last));
-                sum1 = vmladavaq_u8(sum1, values, vldrbq_gather_offset_z_u8(w, odd, last));
-                sum2 = vmladavaq_u8(sum2, values, vldrbq_gather_offset_z_u8(v, even, last));
-                sum3 = vmladavaq_u8(sum3, values, vldrbq_gather_offset_z_u8(v, odd, last));
-                x += 16;
             }
             int32x4_t sum = {(int32_t)sum0, (int32_t)sum1, (int32_t)sum2, (int32_t)sum3};
             sum = vaddq_s32(sum, vsubq_n_s32(start, totals[row]));

@@ -61,6 +61,12 @@ typedef uint8_t @name@_row;
 #ifndef @NAME@_APART
 #define @NAME@_APART
 #endif
+#if defined(__riscv) && defined(__GNUC__)
+/* GCC 12 would load the values of many products first, and keep sums on the stack. */
+#define @NAME@_IN_ORDER __asm__ volatile("" ::: "memory")
+#else
+#define @NAME@_IN_ORDER (void)0
+#endif
 #if @few_registers@
 #define @NAME@_FEW_REGISTERS
 #endif

@@ -221,6 +221,7 @@ static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *r
                 sum30 += x[3] * a;
                 sum31 += x[3] * b;
                 x += 4;
+                @NAME@_IN_ORDER;
             }
         }
 #endif

@@ -7,7 +7,7 @@
 namespace octet::detail::kernel_text {
 
 inline constexpr std::string_view kSetRow =
-    R"(/* Writes one of several rows of `depth` values, 128 higher, and zeros up to a multiple of 4; returns what weights that
+    R"(/* Writes one of several rows of `depth` values, 128 higher, and zeros up to a multiple of 4 (of 16 in vectors of Helium); returns what weights that
  * are 128 higher make too much of it: 128 times the sum of its values. Rows alternate, with two values at a time where
  * the processor multiplies pairs, else with one; those of vectors do not. */
 #if defined(@NAME@_MVE)
@@ -16,19 +16,19 @@ inline constexpr std::string_view kSetRow =
     @name@_row *to = block + row * ((depth + 15) & ~15);
     uint32_t total = 0;
     (void)rows;
-    for (; depth >= 16; depth -= 16) {
+    for (int32_t i = depth / 16; i > 0; --i) {
         const uint8x16_t values = veorq_u8(vldrbq_u8((const uint8_t *)from), vdupq_n_u8(128));
         total = vaddvaq_u8(total, values);
         vstrbq_u8(to, values);
         from += 16;
         to += 16;
     }
-    if (depth > 0) {
-        const mve_pred16_t rest = vctp8q((uint32_t)depth);
-        const uint8x16_t values = veorq_u8(vldrbq_z_u8((const uint8_t *)from, rest), vdupq_n_u8(128));
-        total = vaddvaq_p_u8(total, values, rest);
-        @NAME@_FENCE;
-        vstrbq_p_u8(to, values, rest);
+    if (depth % 16 != 0) {
+        const mve_pred16_t rest = vctp8q((uint32_t)(depth % 16));
+        const uint8x16_t codes = vldrbq_z_u8((const uint8_t *)from, rest);
+        const uint8x16_t values = veorq_m_u8(codes, codes, vdupq_n_u8(128), rest);
+        total = vaddvaq_u8(total, values);
+        vstrbq_u8(to, values);
     }
     return (int32_t)total * 128;
 }

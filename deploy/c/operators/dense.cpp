@@ -39,7 +39,7 @@ static void @layer@(const int8_t *input, int8_t *output)
 )";
 
 constexpr std::string_view kSums =
-    R"({@weights@[0], @layer@_start, @layer@_multiplier, @layer@_shift,
+    R"({@weights@, @layer@_start, @layer@_multiplier, @layer@_shift,
         @units@, @width@, @depth@, @per_unit@, @zero_point@, @lowest@, @highest@})";
 
 constexpr std::string_view kOneRow = R"(    @name@_row *row = (@name@_row *)@scratch@;
@@ -220,12 +220,14 @@ void add_factors(CLayer& layer, const std::string& name, const CFactors& factors
 
 /// The weights of CONV_2D and FULLY_CONNECTED as kernels read them, 128 higher: those of two units
 /// alternate, up to a depth that is a multiple of 4, and a group has an even number of units.
+/// Zeros follow, so that the last two units can be read in vectors of 16 weights each.
 std::vector<std::uint8_t> paired_weights(const CSums& sums) {
   const FullyConnectedNumbers& n = sums.numbers;
   const std::int64_t depth = (n.depth + 3) / 4 * 4;
   const std::int64_t units = n.units / sums.groups;
   const std::int64_t group = (units + 1) / 2 * 2 * depth;
-  std::vector<std::uint8_t> pairs(static_cast<std::size_t>(sums.groups * group));
+  const std::int64_t behind = 2 * ((n.depth + 15) / 16 * 16 - depth);
+  std::vector<std::uint8_t> pairs(static_cast<std::size_t>(sums.groups * group + behind));
   for (std::int64_t i = 0; i < n.units * n.depth; ++i) {
     const std::int64_t unit = i / n.depth % units;
     const std::int64_t at =
@@ -295,8 +297,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
     const std::vector<std::uint8_t> pairs = paired_weights(sums);
     layer.weight_bytes = std::ssize(pairs);
     layer.constants =
-        "/* 128 higher; two units alternate. */\n" +
-        matrix_text("uint8_t", weights, pairs, static_cast<std::size_t>((n.depth + 3) / 4 * 8));
+        "/* 128 higher; two units alternate. */\n" + array_text("uint8_t", weights, pairs);
   }
   // The structure on a machine of 32 bits has 11 numbers before those of a window.
   layer.flash_bytes = layer.weight_bytes + 4 * (11 + std::ssize(window));
