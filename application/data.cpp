@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <octet/command_line/parse.h>
+#include <octet/core/error.h>
+#include <octet/train/data/fingerprint.h>
+#include <octet/train/data/load_data.h>
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <tuple>
@@ -12,6 +14,16 @@
 
 namespace octet::application {
 namespace {
+
+/// Calls read(), whose arguments are those of a command line.
+template <class Read>
+auto as_options(const Read& read) {
+  try {
+    return read();
+  } catch (const InvalidArgument& error) {
+    throw command_line::UsageError(error.what());
+  }
+}
 
 /// (x - mean) / deviation of every value, with one pair for all or one for each of the last axis.
 Dataset normalized(const Dataset& data, const Options& options) {
@@ -34,8 +46,9 @@ Dataset normalized(const Dataset& data, const Options& options) {
                 deviation[deviation.size() > 1 ? channel : 0];
   }
   const std::span<const std::int32_t> labels = data.labels();
-  return Dataset::from_floats(data.name(), data.example_shape(), std::move(values),
-                              {labels.begin(), labels.end()}, data.classes());
+  Dataset set = Dataset::from_floats(data.name(), data.example_shape(), std::move(values),
+                                     {labels.begin(), labels.end()}, data.classes());
+  return data.class_names().empty() ? set : set.with_class_names(data.class_names());
 }
 
 /// Whether examples have one input and a class label.
@@ -65,16 +78,25 @@ void require_labelled_for_options(const Dataset& data, const Options& options) {
 
 }  // namespace
 
+DataSplit load(const std::string& path, const DataOptions& options) {
+  return as_options([&] { return load_data(path, options); });
+}
+
+Dataset load_test(const std::string& path, const DataOptions& options) {
+  return as_options([&] { return load_test_data(path, options); });
+}
+
 DataSplit prepared(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
   if (!options.mean.empty() || !options.deviation.empty()) {
-    data = {normalized(data.train, options), normalized(data.test, options)};
+    data.train = normalized(data.train, options);
+    data.test = normalized(data.test, options);
   }
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   return data;
 }
 
-std::string text_of(const DataSplit& data, const Options& options) {
+std::string text_of(const DataSplit& data) {
   const Dataset& train = data.train;
   std::string text = fmt::format("data: {}, {} training and {} test ", train.name(), train.size(),
                                  data.test.size());
@@ -95,7 +117,7 @@ std::string text_of(const DataSplit& data, const Options& options) {
     text += fmt::format("examples of {}, targets {}\n", fmt::join(shapes, " and "),
                         fmt::join(kinds, " and "));
   }
-  if (options.test_data.empty() && std::filesystem::is_regular_file(options.data)) {
+  if (train.size() == data.test.size() && fingerprint(train) == fingerprint(data.test)) {
     text += "accuracy is that on the training examples; --test-data names others\n";
   }
   return text;

@@ -53,8 +53,10 @@ struct Adder {
 };
 
 void add_files(const Adder& add, Options& o) {
+  add_data(add.app, o.data, o.data_options,
+           "Examples: a folder of IDX files (MNIST, Fashion-MNIST, ...), of CIFAR-10 or of .npy "
+           "arrays, or a .csv file");
   add.group("Files");
-  add.folder("--data", o.data, "Folder with IDX files (MNIST, Fashion-MNIST, ...)");
   add.folder("--out,--output", o.out, "Folder for models, history and metrics", true);
   add.folder("--checkpoint-dir", o.checkpoint_dir, "Default: checkpoints in --out");
   add.flag("--resume", o.resume, "Go on from the last checkpoint");
@@ -280,23 +282,8 @@ void add_quantization_options(CLI::App& app, Options& options) {
   }
 }
 
-void add_array_options(CLI::App& app, Options& options) {
-  app.get_option("--data")
-      ->description(
-          "Folder with IDX files (MNIST, Fashion-MNIST, ...), or an .npz file with an array for "
-          "each input and, as targets, for each output of FILE, by their names in the files that "
-          "are written")
-      ->type_name("DIR|FILE");
-  app.option_defaults()->group("Files");
-  app.add_option("--test-data", options.test_data,
-                 "The .npz file of examples to score on; default: those of --data")
-      ->check(kFile)
-      ->type_name("FILE");
-  app.option_defaults()->group("Training");
-  add_loss_options(app, options.losses);
-}
-
 void add_loss_options(CLI::App& app, LossOptions& options) {
+  app.option_defaults()->group("Training");
   app.add_option("--loss", options.losses,
                  "The loss of an output, by the name of its function in the library, e.g. "
                  "mean_absolute_error; default: by its targets and its last layer. May be repeated")

@@ -22,7 +22,9 @@ void add_quantization_options(CLI::App& app, Options& options);
 /// Adds the options that say what outputs are trained, or judged, with.
 void add_loss_options(CLI::App& app, LossOptions& options);
 
-/// Adds the options of a command whose --data may be named arrays, for a model of a file.
-void add_array_options(CLI::App& app, Options& options);
+/// Adds --data and the options of how it is read, in a group of their own. `help` says what it is
+/// for. Gives the option --data.
+CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
+                      const std::string& help);
 
 }  // namespace octet::application

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/train/data/data_options.h>
 #include <octet/train/distributed/gradient_format.h>
 #include <octet/train/qat_recipe.h>
 
@@ -38,8 +39,7 @@ struct Options {
   /// The float model that training begins with; empty: `network`, its weights drawn.
   std::string file;
   std::string data;
-  /// The arrays that are scored where `data` is an .npz file; empty: those of `data`.
-  std::string test_data;
+  DataOptions data_options;
   LossOptions losses;
   std::filesystem::path out = "octet-out";
   int epochs = 5;

@@ -159,7 +159,7 @@ class Run {
 
  private:
   void begin() {
-    show(screen_, text_of(data_, options_));
+    show(screen_, text_of(data_));
     run_.begin(data_);
     show(screen_, run_.begin_text());
   }

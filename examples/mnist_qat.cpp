@@ -2,6 +2,7 @@
 // What is MNIST's is here: where the images come from, and the network. All else, the options and
 // the run, is that of `octet train`; training_run.cpp shows how a program makes a run of its own.
 
+#include <octet/application/data.h>
 #include <octet/application/network.h>
 #include <octet/application/run.h>
 
@@ -11,9 +12,9 @@ namespace {
 
 using namespace octet;
 
-/// The images in the folder of --data, else of OCTET_MNIST_DIR, else digits that are drawn.
+/// The examples of --data, else of OCTET_MNIST_DIR, else digits that are drawn.
 DataSplit load_data(const application::Options& options) {
-  if (!options.data.empty()) return load_idx(options.data);
+  if (!options.data.empty()) return application::load(options.data, options.data_options);
   const char* directory = std::getenv("OCTET_MNIST_DIR");
   if (directory != nullptr && *directory != '\0') return load_idx(directory);
   return make_digits(options.seed);

@@ -69,6 +69,7 @@ void run(const RunOptions& options);
 struct EvalOptions {
   InterpretOptions model;
   std::string data;
+  DataOptions data_options;
   std::size_t limit = 0;
   bool json = false;
 };
@@ -111,6 +112,7 @@ void import_model(const ImportCommand& options);
 struct SearchOptions {
   std::string file;
   std::string data;
+  DataOptions data_options;
   application::LossOptions losses;
   ContractOptions contract;
   /// One of the two is given.
@@ -129,8 +131,7 @@ void search(const SearchOptions& options);
 struct ReportCommand {
   std::string folder;
   std::string data;
-  /// As application::Options::test_data.
-  std::string test_data;
+  DataOptions data_options;
   std::string out;
   /// What the page calls the classes; empty: by their numbers.
   std::vector<std::string> class_names;
@@ -150,6 +151,7 @@ struct VerifyOptions {
   std::array<std::string, 2> files;
   std::array<ContractOptions, 2> contracts;
   std::string data;
+  DataOptions data_options;
   std::size_t random = 0;
   bool layers = false;
   bool json = false;

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
+#include <octet/application/data.h>
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/core/printable.h>
-#include <octet/train/data/idx.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ nlohmann::ordered_json scores_of(Interpreter& interpreter, const Dataset& data) 
 
 /// Scores every output on the arrays of an .npz file.
 void eval_npz(const EvalOptions& options, Interpreter& interpreter) {
-  Dataset data = read_npz_data(options.data, interpreter.model());
+  Dataset data = read_npz_split(options.data, options.data_options, interpreter.model()).test;
   if (options.limit > 0) data = data.head(options.limit);
   resize_for(interpreter, data.size());
   const double start = detail::clock_seconds();
@@ -86,7 +86,7 @@ void eval(const EvalOptions& options) {
     eval_npz(options, interpreter);
     return;
   }
-  Dataset images = load_idx_test(options.data);
+  Dataset images = application::load_test(options.data, options.data_options);
   if (options.limit > 0) images = images.head(options.limit);
   check_sizes(interpreter, images);
   resize_for(interpreter, images.size());

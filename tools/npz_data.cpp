@@ -155,8 +155,15 @@ Dataset read_npz_data(const std::string& file, const IntegerModel& model) {
   return Dataset::from_tensors(std::filesystem::path(file).stem().string(), features, targets);
 }
 
-DataSplit read_npz_split(const std::string& train, const std::string& test,
+DataSplit read_npz_split(const std::string& train, const DataOptions& options,
                          const IntegerModel& model) {
+  for (const std::string_view name : given_options(options)) {
+    if (name == "test-data") continue;
+    throw command_line::UsageError(fmt::format(
+        "--{}: goes with other data than the named arrays for a model of a file, found {}", name,
+        train));
+  }
+  const std::string test = options.test_data.string();
   DataSplit data;
   data.train = read_npz_data(train, model);
   data.test = test.empty() ? data.train : read_npz_data(test, model);
@@ -173,7 +180,7 @@ DataSplit read_npz_split(const std::string& train, const std::string& test,
   return data;
 }
 
-void require_images_suffice(const Model& model, const std::string& file, const std::string& data) {
+void require_one_input(const Model& model, const std::string& file, const std::string& data) {
   const std::size_t inputs = model.input_layers().size();
   const std::size_t outputs = model.output_layers().size();
   if (inputs == 1 && outputs == 1) return;

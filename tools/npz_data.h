@@ -2,6 +2,7 @@
 
 #include <octet/layers/model.h>
 #include <octet/runtime/integer_model.h>
+#include <octet/train/data/data_options.h>
 #include <octet/train/data/dataset.h>
 
 #include <string>
@@ -19,14 +20,14 @@ bool is_npz(const std::string& file);
 /// examples of another size than the model's or with axes in another order.
 Dataset read_npz_data(const std::string& file, const IntegerModel& model);
 
-/// The examples of two files, for training and for scoring; of one for both where `test` is empty.
-/// Throws as read_npz_data(), and FormatError where an output has class labels in one file and
-/// tensors in the other.
-DataSplit read_npz_split(const std::string& train, const std::string& test,
+/// The examples of a file for training and of DataOptions::test_data for scoring, or of the first
+/// one for both. Throws as read_npz_data(), UsageError for other options, and FormatError where an
+/// output has class labels in one file and tensors in the other.
+DataSplit read_npz_split(const std::string& train, const DataOptions& options,
                          const IntegerModel& model);
 
-/// Throws UsageError, which asks for an .npz file, where `data` is a folder of images with a label
-/// each and the model of `file` has several inputs or outputs.
-void require_images_suffice(const Model& model, const std::string& file, const std::string& data);
+/// Throws UsageError, which asks for an .npz file instead of `data`, where the model of `file` has
+/// several inputs or outputs.
+void require_one_input(const Model& model, const std::string& file, const std::string& data);
 
 }  // namespace octet::tools

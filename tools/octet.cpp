@@ -107,13 +107,12 @@ void add_eval(CLI::App& app) {
                                          "Measures the accuracy of a model on the test images of a "
                                          "folder or the arrays of an .npz file.");
   add_model(*command, options->model);
-  command
-      ->add_option(
-          "--data", options->data,
-          "A folder with t10k IDX files, or an .npz file with an array for each input and, "
-          "as targets, for each output of the model, named as inspect names them")
-      ->required()
-      ->check(named());
+  octet::application::add_data(
+      *command, options->data, options->data_options,
+      "What octet train takes, whose test examples are used, or an .npz file with an array for "
+      "each "
+      "input and, as targets, for each output of the model, named as inspect names them")
+      ->required();
   add_number(*command, "--limit", options->limit, kImages, "Only the first N images, or samples");
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { eval(*options); });
@@ -205,12 +204,11 @@ void add_search(CLI::App& app) {
                    "A float model: a file of Model::save(), or a checkpoint of its training")
       ->required()
       ->check(named());
-  command
-      ->add_option("--data", options->data,
-                   "A folder with IDX files, whose training images are used, or an .npz file with "
-                   "an array for each input and, as targets, for each output of FILE")
-      ->required()
-      ->check(named());
+  octet::application::add_data(
+      *command, options->data, options->data_options,
+      "What octet train takes, whose training examples are used, or an .npz file with an array for "
+      "each input and, as targets, for each output of FILE")
+      ->required();
   octet::application::add_loss_options(*command, options->losses);
   CLI::Option_group* goals = command->add_option_group("goal");
   goals->require_option(1);
@@ -236,16 +234,9 @@ void add_report(CLI::App& app) {
   command->add_option("FOLDER", options->folder, "The --out of the run")
       ->required()
       ->check(named());
-  command
-      ->add_option("--data", options->data,
-                   "The folder with IDX files that it trained on, or "
-                   "the .npz file")
-      ->required()
-      ->check(named());
-  command
-      ->add_option("--test-data", options->test_data,
-                   "The .npz file of examples that it was scored on; default: those of --data")
-      ->check(named());
+  octet::application::add_data(*command, options->data, options->data_options,
+                               "What the run was given")
+      ->required();
   add_out(*command, options->out, "The HTML file to write");
   octet::application::add_class_names(*command, options->class_names);
   add_threads(*command, options->threads);
@@ -262,8 +253,11 @@ void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
                   "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
       ->check(named());
   add_options(command, *options);
-  octet::application::add_array_options(command, *options);
-  command.get_option("--data")->required();
+  octet::application::add_loss_options(command, options->losses);
+  command.get_option("--data")->required()->description(
+      "Examples: a folder of IDX files (MNIST, Fashion-MNIST, ...), of CIFAR-10 or of .npy arrays, "
+      "a .csv file, or an .npz file with an array for each input and, as targets, for each output "
+      "of FILE, by their names in the files that are written");
   command.get_option("--out")->required()->default_str("");
   command.callback([&command, &exit_code, options, argc, argv] {
     complete(command, *options);
@@ -303,10 +297,9 @@ void add_verify(CLI::App& app, int& exit_code) {
         *command, options->contracts[i], fmt::format("-{}", small),
         fmt::format("Rounding mode of {}, for a .tflite file; default: what it says", letter));
   }
-  auto* data = command
-                   ->add_option("--data", options->data,
-                                "A folder with t10k IDX files: its test images are the samples")
-                   ->check(named());
+  auto* data = octet::application::add_data(
+      *command, options->data, options->data_options,
+      "What octet train takes: the features of its test examples are the samples");
   add_number(*command, "--random", options->random, Count{1, 1000000},
              fmt::format("N samples of random values; the default, with N = {}", kDefaultSamples))
       ->excludes(data);

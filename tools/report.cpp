@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/application/data.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/json_text.h>
@@ -8,7 +9,6 @@
 #include <octet/layers/lower.h>
 #include <octet/report/measure.h>
 #include <octet/report/run_facts.h>
-#include <octet/train/data/idx.h>
 #include <octet/train/load_model.h>
 
 #include <algorithm>
@@ -115,8 +115,8 @@ void report(const ReportCommand& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   const Leavings run = read_run(options.folder);
   DataSplit data = is_npz(options.data)
-                       ? read_npz_split(options.data, options.test_data, run.in_float)
-                       : load_idx(options.data);
+                       ? read_npz_split(options.data, options.data_options, run.in_float)
+                       : application::load(options.data, options.data_options);
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   Report found =
       measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,

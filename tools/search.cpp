@@ -1,11 +1,11 @@
 #include <fmt/core.h>
+#include <octet/application/data.h>
 #include <octet/application/losses.h>
 #include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/lower.h>
-#include <octet/train/data/idx.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -22,9 +22,11 @@ using Json = nlohmann::ordered_json;
 
 /// The training images of a folder, or the arrays of an .npz file.
 Dataset training_examples(const SearchOptions& options, const Model& model) {
-  if (is_npz(options.data)) return read_npz_data(options.data, lower_float(model));
-  require_images_suffice(model, options.file, options.data);
-  return load_idx(options.data).train;
+  if (is_npz(options.data)) {
+    return read_npz_split(options.data, options.data_options, lower_float(model)).train;
+  }
+  require_one_input(model, options.file, options.data);
+  return application::load(options.data, options.data_options).train;
 }
 
 BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {

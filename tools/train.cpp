@@ -1,10 +1,10 @@
 #include <fmt/core.h>
+#include <octet/application/data.h>
 #include <octet/application/network.h>
 #include <octet/application/run.h>
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/train/data/idx.h>
 #include <octet/train/qat_recipe.h>
 
 #include <optional>
@@ -29,22 +29,17 @@ QatRecipe recipe_of(const Model& model, const application::Options& options) {
 DataSplit load_arrays(const application::Options& options, const Model* given) {
   if (given == nullptr) {
     throw UsageError(fmt::format(
-        "--data: expected a folder with IDX files for --network {}, found {}; its arrays are for "
+        "--data: expected data of another format for --network {}, found {}; its arrays are for "
         "the inputs and outputs of a FILE, which was not given",
         options.network, options.data));
   }
-  return read_npz_split(options.data, options.test_data, lower_float(*given));
+  return read_npz_split(options.data, options.data_options, lower_float(*given));
 }
 
-/// Images of IDX files with a class label each.
-DataSplit load_images(const application::Options& options, const Model* given) {
-  if (!options.test_data.empty()) {
-    throw UsageError(fmt::format(
-        "--test-data: goes with --data FILE.npz, found --data {}; a folder has test images",
-        options.data));
-  }
-  if (given != nullptr) require_images_suffice(*given, options.file, options.data);
-  return load_idx(options.data);
+/// Examples of one input and one output.
+DataSplit load_examples(const application::Options& options, const Model* given) {
+  if (given != nullptr) require_one_input(*given, options.file, options.data);
+  return application::load(options.data, options.data_options);
 }
 
 }  // namespace
@@ -59,7 +54,7 @@ int train(application::Options options, int argc, char** argv) {
       .load_data =
           [&given](const application::Options& o) {
             const Model* model = given ? &*given : nullptr;
-            return is_npz(o.data) ? load_arrays(o, model) : load_images(o, model);
+            return is_npz(o.data) ? load_arrays(o, model) : load_examples(o, model);
           },
       .make_model =
           [&given](const application::Options& o, const Dataset& data) {

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
+#include <octet/application/data.h>
 #include <octet/core/error.h>
 #include <octet/core/random.h>
-#include <octet/train/data/idx.h>
 #include <octet/train/layer_differences.h>
 
 #include <array>
@@ -80,7 +80,7 @@ Verification compare(const VerifyOptions& options, const Models& models, Compare
         "them on "
         "--random samples, or one with a .tflite file");
   }
-  const Dataset data = load_idx_test(options.data);
+  const Dataset data = application::load_test(options.data, options.data_options);
   return {data.name(), compare_networks(a, b, data, what)};
 }
 

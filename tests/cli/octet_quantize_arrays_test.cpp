@@ -330,8 +330,7 @@ TEST_F(OctetQuantizeArrays, SaysWhatIsWrong) {
   const Arguments images = {"quantize", path("float.octet"), "--data", path("train.npz.d"),
                             "--out",    path("out")};
   expect_mentions(octet(images).err, "which has 2 and 2, found ");
-  expect_mentions(octet(images + Arguments{"--test-data", path("test.npz")}).err,
-                  "--test-data: goes with --data FILE.npz");
+  failure({"--split", "0.5"}, 2, "--split: goes with other data than the named arrays");
   expect_mentions(octet({"train", "--data", path("test.npz"), "--out", path("out")}).err,
                   "for the inputs and outputs of a FILE, which was not given");
   EXPECT_FALSE(std::filesystem::exists(path("out")));

@@ -2,6 +2,7 @@
 #include <octet/train/data/cifar10.h>
 #include <octet/train/data/csv.h>
 #include <octet/train/data/npy.h>
+#include <octet/train/data/ts.h>
 
 #include <algorithm>
 #include <cmath>
@@ -58,6 +59,29 @@ void csv(Data input) {
     return;
   } catch (const InvalidArgument&) {
     // Columns that the file does not have.
+    return;
+  }
+}
+
+void ts(Data input) {
+  static const MemoryFile file;
+  DrawBytes draw(input);
+  DataOptions options;
+  options.length = static_cast<std::size_t>(draw.between(0, 3));
+  options.padding = draw.flag() ? SequencePadding::last : SequencePadding::zero;
+  options.max_bytes = std::size_t{1} << 20U;
+  file.assign(draw.rest());
+  try {
+    const Dataset data = load_ts(file.path(), options);
+    const Tensor features = data.features(0, data.size());
+    require(std::ranges::all_of(features.span(), [](float x) { return std::isfinite(x); }),
+            "every value is finite");
+    require(options.length == 0 || features.dim(1) == static_cast<Index>(options.length),
+            "every series has the length that was asked for");
+  } catch (const FormatError&) {
+    return;
+  } catch (const InvalidArgument&) {
+    // More bytes than the options allow.
     return;
   }
 }

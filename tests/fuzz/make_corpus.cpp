@@ -195,6 +195,10 @@ void write_loaders(const fs::path& root) {
   add_table("quoted", {1, 1, 0, 0, 1}, "\"a \"\"1\"\"\",label,z\n\"1\",\"b c\", 2\n\n3,a,4");
   add_table("numbers", {0, 0, 1, 1, 0}, "1;2;0.25\n4;5;1e-45\n");
   add_table("features", {0, 1, 2, 0, 0}, "1,2\n3,4\n");
+  // Length and padding, a byte each.
+  std::string series = "#\n@classLabel true a b\n@data\n1,2:3,4:a\n5:-6e1:b\n";
+  series.insert(0, "\x02\x01");
+  Seeds(root, "ts").add("two", {series.begin(), series.end()});
 }
 
 void write_weights(const fs::path& root) {

@@ -28,6 +28,8 @@ void npy(Data input);
 void cifar10(Data input);
 /// A CSV file; its first bytes choose the options.
 void csv(Data input);
+/// A .ts file; its first byte chooses the options.
+void ts(Data input);
 /// A checkpoint or saved weights, its checksum made right: read, loaded and resumed from.
 void checkpoint(Data input);
 /// The description of a model's layers.
@@ -60,6 +62,7 @@ inline constexpr std::array kTargets = {
     Target{"npy", npy},
     Target{"cifar10", cifar10},
     Target{"csv", csv},
+    Target{"ts", ts},
     Target{"checkpoint", checkpoint},
     Target{"architecture", architecture},
     Target{"history", history},

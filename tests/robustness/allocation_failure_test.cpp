@@ -15,6 +15,7 @@
 #include <octet/train/data/cifar10.h>
 #include <octet/train/data/csv.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/data/load_data.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/load_model.h>
 #include <octet_test_paths.h>
@@ -142,6 +143,10 @@ TEST_F(AllocationFailure, ReadingDataOfOtherFormats) {
   const std::string table = "x,y,label\n1.5,-2,0\n3,4,1\n";
   const auto csv = scratch_.write("t.csv", Bytes(table.begin(), table.end()));
   EXPECT_GT(fail_each([&] { EXPECT_EQ(load_csv(csv).size(), 2U); }), 10);
+  const std::string series =
+      "@classLabel true a b\n@data\n1,2:3,4:a\n5,6:7,8:b\n7,8:9,9:b\n1,1:0,0:a\n";
+  const auto ts = scratch_.write("t.ts", Bytes(series.begin(), series.end()));
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(load_data(ts, {.split = 0.5}).train.size(), 2U); }), 50);
   const auto x = scratch_.write("x.npy", npy_bytes<float>("<f4", "(3, 1)", {0.5F, 1, -2}));
   const auto y = scratch_.write("y.npy", npy_bytes<std::int64_t>("<i8", "(3,)", {0, 2, 1}));
   EXPECT_GT(fail_each([&] { EXPECT_EQ(load_npy(x, y).classes(), 3); }), 10);

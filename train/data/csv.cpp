@@ -4,6 +4,7 @@
 #include <octet/core/printable.h>
 #include <octet/train/data/csv.h>
 #include <octet/train/data/csv_records.h>
+#include <octet/train/data/number_text.h>
 #include <octet/train/data/set_name.h>
 
 #include <algorithm>
@@ -17,22 +18,6 @@ namespace octet {
 namespace {
 
 enum class Role { feature, target, ignored };
-
-/// `text` as a number, or none. What is too small for a float but not for a double becomes 0.
-std::optional<float> to_float(std::string_view text) {
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  const char* const end = text.data() + text.size();
-  float value = 0;
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec == std::errc::result_out_of_range) {
-    double wide = 0;
-    const auto again = std::from_chars(text.data(), end, wide);
-    if (again.ec != std::errc() || again.ptr != end || std::abs(wide) > 1) return std::nullopt;
-    return static_cast<float>(wide);
-  }
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return value;
-}
 
 std::optional<std::int32_t> to_label(std::string_view text) {
   const char* const end = text.data() + text.size();

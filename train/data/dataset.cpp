@@ -216,15 +216,18 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
   return result;
 }
 
-Dataset Dataset::with_class_names(std::vector<std::string> names) const {
+Dataset Dataset::with_class_names(std::vector<std::string> names) const& {
+  return Dataset(*this).with_class_names(std::move(names));
+}
+
+Dataset Dataset::with_class_names(std::vector<std::string> names) && {
   if (names.size() != static_cast<std::size_t>(classes_)) {
     throw InvalidArgument(
         fmt::format("Dataset {}: expected a name for each of the {} classes, found {}", name_,
                     classes_, names.size()));
   }
-  Dataset result = *this;
-  result.class_names_ = std::move(names);
-  return result;
+  class_names_ = std::move(names);
+  return std::move(*this);
 }
 
 struct Dataset::SharedReader {
@@ -428,39 +431,55 @@ Dataset Dataset::head(std::size_t count) const { return slice(0, std::min(count,
 
 Dataset Dataset::slice(std::size_t begin, std::size_t end) const {
   check_range(begin, end);
-  const auto part = [&](const auto& values, std::size_t width) {
-    using Values = std::remove_cvref_t<decltype(values)>;
-    if (values.empty()) return Values();
-    return Values(values.begin() + static_cast<std::ptrdiff_t>(begin * width),
-                  values.begin() + static_cast<std::ptrdiff_t>(end * width));
+  if (!is_read()) return select(end - begin, [&](std::size_t i) { return begin + i; });
+  if (begin > 0) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected a slice from the first example on, as the set is read, found one "
+        "from {}",
+        name_, begin));
+  }
+  Dataset result = *this;
+  result.size_ = end;
+  return result;
+}
+
+Dataset Dataset::subset(std::span<const std::uint32_t> rows) const {
+  check_rows(rows);
+  if (is_read()) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected a set in memory, found one that is read: let its reader choose",
+        name_));
+  }
+  return select(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
+}
+
+Dataset Dataset::select(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
+  const auto rows = [&](const auto& values, std::size_t width) {
+    std::remove_cvref_t<decltype(values)> result;
+    if (values.empty()) return result;
+    result.reserve(count * width);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto from = values.begin() + static_cast<std::ptrdiff_t>(row(i) * width);
+      result.insert(result.end(), from, from + static_cast<std::ptrdiff_t>(width));
+    }
+    return result;
   };
   Dataset result;
-  if (is_read()) {
-    if (begin > 0) {
-      throw InvalidArgument(fmt::format(
-          "Dataset {}: expected a slice from the first example on, as the set is read, found one "
-          "from {}",
-          name_, begin));
-    }
-    result = *this;
-    result.size_ = end;
-    return result;
-  }
   result.name_ = name_;
   result.example_shape_ = example_shape_;
   result.example_size_ = example_size_;
-  result.size_ = end - begin;
-  result.bytes_ = part(bytes_, example_size_);
-  result.floats_ = part(floats_, example_size_);
+  result.size_ = count;
+  result.bytes_ = rows(bytes_, example_size_);
+  result.floats_ = rows(floats_, example_size_);
   result.classes_ = classes_;
   result.class_names_ = class_names_;
-  result.labels_ = part(labels_, 1);
+  result.labels_ = rows(labels_, 1);
   result.target_shape_ = target_shape_;
   if (target_shape_) {
-    result.targets_ = part(targets_, static_cast<std::size_t>(target_shape_->size()));
+    result.targets_ = rows(targets_, static_cast<std::size_t>(target_shape_->size()));
   }
   Batch more;
-  gather_more(more, end - begin, [&](std::size_t i) { return begin + i; });
+  gather_more(more, count, row);
   result.more_features_ = std::move(more.more_features);
   result.more_targets_ = std::move(more.more_targets);
   return result;

@@ -109,7 +109,8 @@ class Dataset {
   int classes() const { return classes_; }
   /// Returns the examples with names for the classes, in the order of labels, for reports. Throws
   /// InvalidArgument unless there is one name for each class.
-  Dataset with_class_names(std::vector<std::string> names) const;
+  Dataset with_class_names(std::vector<std::string> names) const&;
+  Dataset with_class_names(std::vector<std::string> names) &&;
   /// Empty where no names were given.
   const std::vector<std::string>& class_names() const { return class_names_; }
   /// All labels. Throws InvalidArgument if the targets are tensors, and for a set with a reader.
@@ -148,6 +149,9 @@ class Dataset {
   /// Examples [begin, end). Throws InvalidArgument unless begin <= end <= size(), and for a set
   /// with a reader unless begin is 0.
   Dataset slice(std::size_t begin, std::size_t end) const;
+  /// The examples at `rows`, in this order. Throws InvalidArgument for a row outside the set, and
+  /// for a set with a reader.
+  Dataset subset(std::span<const std::uint32_t> rows) const;
 
  private:
   /// A reader and the lock that lets one thread at a time call it.
@@ -160,6 +164,8 @@ class Dataset {
   /// Examples row(0) to row(count - 1).
   Tensor gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void prefetch_row(std::size_t row) const;
+  /// A set in memory of the examples row(0) to row(count - 1).
+  Dataset select(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   /// Adds the features and targets behind the first ones, for the examples row(0) to
   /// row(count - 1).
   void gather_more(Batch& batch, std::size_t count,

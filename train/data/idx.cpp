@@ -105,28 +105,58 @@ struct Labelled {
   IdxArray labels;
 };
 
-constexpr std::array<std::string_view, 4> kStems = {"train-images-idx3", "train-labels-idx1",
-                                                    "t10k-images-idx3", "t10k-labels-idx1"};
+/// What stands in front of "idx" in the names of a set's files.
+constexpr std::array<std::string_view, 4> kStems = {"train-images", "train-labels", "t10k-images",
+                                                    "t10k-labels"};
 
 constexpr std::span<const std::string_view> kTestStems = std::span(kStems).last(2);
 
-/// One of the files named `stems`, all of which a set needs.
+/// The name of a file as MNIST has it, whose images are of rank 3.
+std::string usual_name(std::string_view stem) {
+  return fmt::format("{}-idx{}-ubyte", stem, stem.ends_with("labels") ? 1 : 3);
+}
+
+std::string usual_names(std::span<const std::string_view> stems) {
+  std::vector<std::string> names;
+  for (const std::string_view stem : stems) names.push_back(usual_name(stem));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The files of a set that `stem` begins the names of, one for each rank. Of a plain and a gzipped
+/// file of one name, the plain one.
+std::vector<fs::path> files_of(const fs::path& directory, std::string_view stem) {
+  const int least = stem.ends_with("labels") ? 1 : 2;
+  const Index most = stem.ends_with("labels") ? 1 : kMaxFileRank;
+  std::vector<fs::path> found;
+  for (Index rank = least; rank <= most; ++rank) {
+    const std::string name = fmt::format("idx{}-ubyte", rank);
+    std::vector<fs::path> of_rank;
+    for (const std::string_view separator : {"-", "."}) {
+      for (const std::string_view ending : {"", ".gz"}) {
+        fs::path path = directory / fmt::format("{}{}{}{}", stem, separator, name, ending);
+        std::error_code failure;
+        if (fs::exists(path, failure)) of_rank.push_back(std::move(path));
+      }
+    }
+    if (!of_rank.empty()) found.push_back(of_rank.front());
+  }
+  return found;
+}
+
+/// The file that `stem` begins the name of; a set needs one for each of `stems`.
 fs::path find_file(const fs::path& directory, std::string_view stem,
                    std::span<const std::string_view> stems) {
-  const auto cut = stem.rfind('-');
-  for (const char separator : {'-', '.'}) {
-    std::string name(stem);
-    name[cut] = separator;
-    for (const std::string_view ending : {"-ubyte", "-ubyte.gz"}) {
-      fs::path path = directory / (name + std::string(ending));
-      std::error_code failure;
-      if (fs::exists(path, failure)) return path;
-    }
+  const std::vector<fs::path> found = files_of(directory, stem);
+  if (found.size() == 1) return found.front();
+  if (found.empty()) {
+    throw IoError(fmt::format(
+        "load_idx: '{0}' has no {1}; expected {2} there, each plain or with .gz, images of rank 2 "
+        "to {3} with their rank behind idx. To get MNIST: scripts/get_mnist.sh {0}",
+        directory.string(), usual_name(stem), usual_names(stems), kMaxFileRank));
   }
-  throw IoError(
-      fmt::format("load_idx: '{0}' has no {1}-ubyte; expected {2}-ubyte there, each plain or with "
-                  ".gz. To get MNIST: scripts/get_mnist.sh {0}",
-                  directory.string(), stem, fmt::join(stems, "-ubyte, ")));
+  throw IoError(fmt::format("load_idx: '{}' has {} and {}; leave one of them there",
+                            directory.string(), found[0].filename().string(),
+                            found[1].filename().string()));
 }
 
 /// Images and their labels, of which the headers have been read and belong together.
@@ -189,14 +219,13 @@ std::vector<fs::path> find_files(const fs::path& directory,
                                  std::span<const std::string_view> stems) {
   std::error_code failure;
   if (!fs::is_directory(directory, failure)) {
-    const std::string files = fmt::format("{}-ubyte", fmt::join(stems, "-ubyte, "));
     const std::string hint =
         fs::exists(directory, failure)
             ? "give the folder that holds it"
             : fmt::format("to get MNIST: scripts/get_mnist.sh {}", directory.string());
     throw IoError(
         fmt::format("load_idx: '{}' is no folder; expected one with {}, each plain or with .gz; {}",
-                    directory.string(), files, hint));
+                    directory.string(), usual_names(stems), hint));
   }
   std::vector<fs::path> files;
   for (const std::string_view stem : stems) files.push_back(find_file(directory, stem, stems));

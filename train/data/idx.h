@@ -26,10 +26,12 @@ IdxArray read_idx(const std::filesystem::path& path);
 /// Reads the four files of an MNIST-like set in `directory`: train-images-idx3-ubyte,
 /// train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte; each plain or with .gz,
 /// and with '.' in place of the '-' before "idx" as some mirrors have it. Images may have any
-/// shape; there are as many classes as the largest label of both sets plus 1; the set is named
+/// shape and may be named after their rank, train-images-idx4-ubyte for [n, height, width,
+/// channels]; there are as many classes as the largest label of both sets plus 1; the set is named
 /// after the directory (bytes that are no UTF-8 replaced by U+FFFD). The gzipped files of a set may
-/// come to 1 GiB together, with 5 bytes a label. Throws IoError where a file is missing,
-/// FormatError where files do not belong together or come to more.
+/// come to 1 GiB together, with 5 bytes a label. Throws IoError where a file is missing
+/// or there are two of different ranks, FormatError where files do not belong together or come to
+/// more.
 DataSplit load_idx(const std::filesystem::path& directory);
 
 /// The test images of such a set, from its two t10k files alone; there are as many classes as the

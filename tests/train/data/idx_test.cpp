@@ -139,13 +139,22 @@ TEST(LoadIdx, TakesEveryFormOfTheNames) {
   const SmallSet set;
   const Bytes images = idx_bytes({3, 2, 5}, Bytes(30, 9));
   const fs::path& path = set.directory.path();
-  for (const std::string name : {"train-images-idx3-ubyte.gz", "train-images.idx3-ubyte",
-                                 "train-images.idx3-ubyte.gz", "train-images-idx3-ubyte"}) {
+  for (const std::string name :
+       {"train-images-idx3-ubyte.gz", "train-images.idx3-ubyte", "train-images.idx3-ubyte.gz",
+        "train-images-idx2-ubyte", "train-images.idx4-ubyte.gz", "train-images-idx8-ubyte",
+        "train-images-idx3-ubyte"}) {
     fs::remove(path / set.train_images);
     set.directory.write(name, name.ends_with(".gz") ? gzipped(images) : images);
     EXPECT_EQ(set.load().train.bytes()[0], 9) << name;
     fs::remove(path / name);
   }
+}
+
+TEST(LoadIdx, RefusesImagesOfTwoRanks) {
+  const SmallSet set;
+  set.directory.write("train-images-idx4-ubyte", idx_bytes({3, 2, 5, 1}, counting(30)));
+  expect_mentions(message_of<IoError>([&] { set.load(); }),
+                  "has train-images-idx3-ubyte and train-images-idx4-ubyte; leave one");
 }
 
 TEST(LoadIdx, TakesImagesOfAnyRank) {

@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/tests/train/data/idx_files.h>
+#include <octet/tests/train/data/npy_files.h>
+#include <octet/train/data/load_data.h>
+
+namespace octet::test::load_data_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+Bytes text(std::string_view of) { return {of.begin(), of.end()}; }
+
+class LoadData : public ::testing::Test {
+ protected:
+  fs::path write(const std::string& name, const Bytes& bytes) const {
+    fs::create_directories((scratch_.path() / name).parent_path());
+    return scratch_.write(name, bytes);
+  }
+  fs::path folder(const std::string& name) const { return scratch_.path() / name; }
+
+  const ScratchDirectory scratch_;
+};
+
+TEST_F(LoadData, TellsFormatsByNames) {
+  write("idx/train-images-idx3-ubyte", idx_bytes({2, 2, 1}, counting(4)));
+  write("idx/train-labels-idx1-ubyte", idx_bytes({2}, {0, 1}));
+  write("idx/t10k-images-idx3-ubyte", idx_bytes({1, 2, 1}, counting(2)));
+  write("idx/t10k-labels-idx1-ubyte", idx_bytes({1}, {2}));
+  for (int i = 1; i <= 5; ++i) {
+    write("cifar/data_batch_" + std::to_string(i) + ".bin", Bytes(3073));
+  }
+  write("cifar/test_batch.bin", Bytes(2 * 3073));
+  write("npy/x_train.npy", npy_bytes("|u1", "(3, 2)", counting(6)));
+  write("npy/y_train.npy", npy_bytes("|u1", "(3,)", Bytes{0, 1, 2}));
+  write("npy/x_test.npy", npy_bytes("|u1", "(1, 2)", counting(2)));
+  write("npy/y_test.npy", npy_bytes("|u1", "(1,)", Bytes{0}));
+  write("rows.csv", text("a,b,class\n1,2,0\n3,4,1\n"));
+  struct Case {
+    std::string path;
+    Shape shape;
+    std::size_t train = 0;
+    std::size_t test = 0;
+    int classes = 0;
+  };
+  for (const Case& c : {Case{"idx", {2, 1}, 2, 1, 3}, Case{"cifar", {32, 32, 3}, 5, 2, 10},
+                        Case{"npy", {2}, 3, 1, 3}, Case{"rows.csv", {2}, 2, 2, 2}}) {
+    const DataSplit data = load_data(folder(c.path));
+    EXPECT_EQ(data.train.size(), c.train) << c.path;
+    EXPECT_EQ(data.test.size(), c.test) << c.path;
+    EXPECT_EQ(data.train.example_shape(), c.shape) << c.path;
+    EXPECT_EQ(data.test.classes(), c.classes) << c.path;
+    EXPECT_EQ(load_test_data(folder(c.path)).size(), c.test) << c.path;
+  }
+  fs::remove(folder("idx/train-images-idx3-ubyte"));
+  EXPECT_EQ(load_test_data(folder("idx")).size(), 1U);
+}
+
+TEST_F(LoadData, TestExamplesMayStandElsewhere) {
+  const fs::path train = write("a.csv", text("a,class\n1,0\n3,1\n"));
+  const fs::path test = write("b.csv", text("a,class\n7,1\n"));
+  const DataSplit data = load_data(train, {.test_data = test});
+  EXPECT_EQ(data.train.size(), 2U);
+  ASSERT_EQ(data.test.size(), 1U);
+  EXPECT_EQ(data.test.features(0, 1).at({0, 0}), 7.0F);
+  const fs::path wide = write("c.csv", text("a,b,class\n7,1,1\n"));
+  expect_mentions(message_of<FormatError>([&] { load_data(train, {.test_data = wide}); }),
+                  "the test examples have shape [2], the training examples [1]");
+}
+
+TEST_F(LoadData, WhatIsRefusedIsNamed) {
+  const auto refused = [&](const fs::path& path) {
+    return message_of<IoError>([&] { load_data(path); });
+  };
+  expect_mentions(refused(folder("none")), "found nothing there");
+  expect_mentions(refused(write("a.txt", text("x"))), "found a file of another name");
+  fs::create_directories(folder("empty"));
+  expect_mentions(refused(folder("empty")), "found an empty folder");
+  write("other/b", {});
+  write("other/a", {});
+  expect_mentions(refused(folder("other")), "found a folder with a, b. To get MNIST");
+  write("both/x.npy", {});
+  write("both/test_batch.bin", {});
+  expect_mentions(refused(folder("both")), "could be CIFAR-10 (");
+  write("npy/x.npy", npy_bytes("|u1", "(1, 2)", counting(2)));
+  write("npy/y.npy", npy_bytes("|u1", "(1,)", Bytes{0}));
+  const auto wrong = [&](const fs::path& path, const DataOptions& options) {
+    return message_of<InvalidArgument>([&] { load_data(path, options); });
+  };
+  expect_mentions(wrong(folder("npy"), {.test_data = write("t.csv", {})}),
+                  "--test-data: expected a folder with x.npy");
+  write("cifar/test_batch.bin", Bytes(3073));
+  expect_mentions(wrong(folder("cifar"), {.test_data = folder("npy")}),
+                  "--test-data is for data of the format .ts or CSV or NumPy, found CIFAR-10");
+}
+
+}  // namespace
+}  // namespace octet::test::load_data_test

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/train/data/class_names.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+namespace octet {
+namespace {
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  const bool are_numbers = std::ranges::all_of(
+      names, [](const std::string& name) { return whole_number(name).has_value(); });
+  if (are_numbers) {
+    std::ranges::stable_sort(names, {},
+                             [](const std::string& name) { return *whole_number(name); });
+  }
+  return names;
+}
+
+std::ptrdiff_t place_of(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) - names.begin();
+}
+
+}  // namespace
+
+void ClassNames::add(std::string_view name, const std::string& where) {
+  if (name.empty()) throw FormatError(fmt::format("{}: expected a class, found no name", where));
+  if (!known_.empty() && std::ranges::find(known_, name) == known_.end()) {
+    throw FormatError(fmt::format("{}: expected one of the classes {}, found '{}'", where,
+                                  printable(fmt::format("{}", fmt::join(known_, ", ")), 200),
+                                  printable(name)));
+  }
+  // The class of an example is mostly that of the one before.
+  if (!examples_.empty() && found_[static_cast<std::size_t>(examples_.back())] == name) {
+    examples_.push_back(examples_.back());
+    return;
+  }
+  const std::ptrdiff_t place = place_of(found_, name);
+  if (place == std::ssize(found_)) found_.emplace_back(name);
+  examples_.push_back(static_cast<std::int32_t>(place));
+}
+
+std::vector<std::string> ClassNames::names() const {
+  return known_.empty() ? sorted(found_) : known_;
+}
+
+Labels ClassNames::labels() const {
+  const std::vector<std::string> all = names();
+  Labels of_found;
+  of_found.reserve(found_.size());
+  for (const std::string& name : found_) {
+    of_found.push_back(static_cast<std::int32_t>(place_of(all, name)));
+  }
+  Labels result;
+  result.reserve(examples_.size());
+  for (const std::int32_t example : examples_) {
+    result.push_back(of_found[static_cast<std::size_t>(example)]);
+  }
+  return result;
+}
+
+}  // namespace octet

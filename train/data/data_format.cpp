@@ -1,0 +1,135 @@
+#include <octet/train/data/cifar10.h>
+#include <octet/train/data/csv.h>
+#include <octet/train/data/data_format.h>
+#include <octet/train/data/idx.h>
+#include <octet/train/data/npy.h>
+#include <octet/train/data/ts.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds(const fs::path& folder, bool (*is_one)(std::string_view name)) {
+  const std::vector<std::string> names = names_in(folder);
+  return std::ranges::any_of(names, [&](const std::string& name) { return is_one(name); });
+}
+
+bool is_file_ending(const fs::path& path, std::string_view ending) {
+  std::error_code failure;
+  const std::string name = path.filename().string();
+  return fs::is_regular_file(path, failure) &&
+         (name.ends_with(ending) || name.ends_with(std::string(ending) + ".gz"));
+}
+
+bool is_idx_name(std::string_view name) {
+  return (name.starts_with("train-") || name.starts_with("t10k-")) &&
+         (name.ends_with("-ubyte") || name.ends_with("-ubyte.gz"));
+}
+
+bool is_cifar10_name(std::string_view name) {
+  return name == "test_batch.bin" || (name.starts_with("data_batch_") && name.ends_with(".bin"));
+}
+
+bool is_ts_name(std::string_view name) { return name.ends_with(".ts") || name.ends_with(".ts.gz"); }
+
+bool is_npy_name(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames = {"x.npy",       "y.npy",      "x_train.npy",
+                                                      "y_train.npy", "x_test.npy", "y_test.npy"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+LoadedData loaded(DataSplit data) {
+  return {.train = std::move(data.train), .test = std::move(data.test)};
+}
+
+/// The arrays of a folder: x.npy with y.npy, or two such pairs.
+LoadedData load_npy_folder(const fs::path& folder, const DataOptions& /*options*/) {
+  const std::vector<std::string> names = names_in(folder);
+  if (std::ranges::find(names, "x.npy") != names.end()) {
+    return {.train = load_npy(folder / "x.npy", folder / "y.npy")};
+  }
+  const Dataset train = load_npy(folder / "x_train.npy", folder / "y_train.npy");
+  return {.train = train,
+          .test = load_npy(folder / "x_test.npy", folder / "y_test.npy", train.classes())};
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(const fs::path& path) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (fs::directory_iterator entry(path, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::span<const DataFormat> data_formats() {
+  static const std::array kFormats = {
+      DataFormat{
+          .name = "IDX",
+          .looks = "a folder with IDX files named as those of MNIST",
+          .takes = {},
+          .recognizes = [](const fs::path& path) { return holds(path, is_idx_name); },
+          .load = [](const fs::path& path, const DataOptions&) { return loaded(load_idx(path)); },
+          .load_test = [](const fs::path& path, const DataOptions&) { return load_idx_test(path); },
+      },
+      DataFormat{
+          .name = "CIFAR-10",
+          .looks = "a folder with data_batch_1.bin to data_batch_5.bin and test_batch.bin",
+          .takes = {},
+          .recognizes = [](const fs::path& path) { return holds(path, is_cifar10_name); },
+          .load = [](const fs::path& path,
+                     const DataOptions&) { return loaded(load_cifar10(path)); },
+          .load_test = [](const fs::path& path,
+                          const DataOptions&) { return read_cifar10(path / "test_batch.bin"); },
+      },
+      DataFormat{
+          .name = "NumPy",
+          .looks = "a folder with x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and "
+                   "y_test.npy",
+          .takes = {"test-data", "split", "split-seed"},
+          .recognizes = [](const fs::path& path) { return holds(path, is_npy_name); },
+          .load = load_npy_folder,
+      },
+      DataFormat{
+          .name = "CSV",
+          .looks = "a .csv file",
+          .takes = {"test-data", "split", "split-seed"},
+          .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
+          .load = [](const fs::path& path,
+                     const DataOptions&) { return LoadedData{.train = load_csv(path)}; },
+      },
+      DataFormat{
+          .name = ".ts",
+          .looks = "a .ts file",
+          .takes = {"test-data", "split", "split-seed", "class-names", "length", "padding",
+                    "max-data-bytes"},
+          .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
+          .load =
+              [](const fs::path& path, const DataOptions& options) {
+                return LoadedData{.train = load_ts(path, options)};
+              },
+      },
+      DataFormat{
+          .name = "UEA folder",
+          .looks = "a folder with NAME_TRAIN.ts and NAME_TEST.ts",
+          .takes = {"class-names", "length", "padding", "max-data-bytes"},
+          .recognizes = [](const fs::path& path) { return holds(path, is_ts_name); },
+          .load = [](const fs::path& path,
+                     const DataOptions& options) { return loaded(load_ts_folder(path, options)); },
+      },
+  };
+  return kFormats;
+}
+
+}  // namespace octet

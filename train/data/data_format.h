@@ -1,0 +1,45 @@
+#pragma once
+
+#include <octet/train/data/data_options.h>
+#include <octet/train/data/dataset.h>
+#include <octet/train/data/split_data.h>
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// What a format reads.
+struct LoadedData {
+  Dataset train;
+  /// Empty where the data have no test part.
+  Dataset test{};
+  /// The groups of the examples of `train`.
+  Groups groups{};
+};
+
+/// A format that load_data() reads.
+struct DataFormat {
+  std::string_view name;
+  /// What a path of this format looks like, for the error that lists all formats.
+  std::string_view looks;
+  /// Names of the DataOptions that it takes.
+  std::vector<std::string_view> takes;
+  /// Looks at names alone. Throws nothing but std::bad_alloc.
+  bool (*recognizes)(const std::filesystem::path& path);
+  LoadedData (*load)(const std::filesystem::path& path, const DataOptions& options);
+  /// Reads the test part alone; null where it is in no files of its own.
+  Dataset (*load_test)(const std::filesystem::path& path, const DataOptions& options) = nullptr;
+};
+
+/// All formats. No two recognize the same path.
+std::span<const DataFormat> data_formats();
+
+/// The names of what is in a folder, sorted by bytes; none where `path` is no folder that can be
+/// read.
+std::vector<std::string> names_in(const std::filesystem::path& path);
+
+}  // namespace octet

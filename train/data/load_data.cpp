@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/train/data/data_format.h>
+#include <octet/train/data/load_data.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What is at `path`, for an error.
+std::string found_at(const fs::path& path) {
+  constexpr std::size_t kMostNames = 5;
+  std::error_code failure;
+  if (!fs::exists(path, failure)) return "nothing there";
+  if (!fs::is_directory(path, failure)) return "a file of another name";
+  std::vector<std::string> names = names_in(path);
+  if (names.empty()) return "an empty folder";
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kMostNames));
+  return printable(
+      fmt::format("a folder with {}{}", fmt::join(names, ", "), count > kMostNames ? ", ..." : ""));
+}
+
+const DataFormat& format_of(const fs::path& path) {
+  const DataFormat* found = nullptr;
+  std::string looks;
+  for (const DataFormat& format : data_formats()) {
+    looks += fmt::format("{}{}", looks.empty() ? "" : "; ", format.looks);
+    if (!format.recognizes(path)) continue;
+    if (found != nullptr) {
+      throw IoError(
+          fmt::format("load_data: '{}' could be {} ({}) and {} ({}); leave one of them there",
+                      path.string(), found->name, found->looks, format.name, format.looks));
+    }
+    found = &format;
+  }
+  if (found != nullptr) return *found;
+  throw IoError(
+      fmt::format("load_data: '{0}' holds no data that Octet reads; expected {1}; found {2}. To "
+                  "get MNIST: scripts/get_mnist.sh {0}",
+                  path.string(), looks, found_at(path)));
+}
+
+/// Refuses options of other formats.
+void check_options(const DataFormat& format, const DataOptions& options) {
+  for (const std::string_view name : given_options(options)) {
+    if (std::ranges::find(format.takes, name) != format.takes.end()) continue;
+    std::set<std::string_view> takers;
+    for (const DataFormat& other : data_formats()) {
+      if (std::ranges::find(other.takes, name) != other.takes.end()) takers.insert(other.name);
+    }
+    throw InvalidArgument(fmt::format("load_data: --{} is for data of the format {}, found {}",
+                                      name, fmt::join(takers, " or "), format.name));
+  }
+}
+
+/// Refuses a part that no network of the other part can take.
+void check_shapes(const Dataset& train, const Dataset& test, const fs::path& path) {
+  if (test.example_shape() == train.example_shape()) return;
+  throw FormatError(fmt::format(
+      "load_data: '{}': the test examples have shape {}, the training examples {}; sequences are "
+      "brought to one length by --length",
+      path.string(), test.example_shape().to_string(), train.example_shape().to_string()));
+}
+
+/// The test examples from a path of their own.
+Dataset other_data(const DataFormat& format, const Dataset& train, const DataOptions& options) {
+  const DataFormat& other = format_of(options.test_data);
+  if (&other != &format) {
+    throw InvalidArgument(
+        fmt::format("load_data: --test-data: expected {}, as the training data is, "
+                    "found {}",
+                    format.looks, other.looks));
+  }
+  DataOptions how = options;
+  if (!train.class_names().empty()) how.class_names = train.class_names();
+  LoadedData found = format.load(options.test_data, how);
+  return found.test.empty() ? std::move(found.train) : std::move(found.test);
+}
+
+void check_has_no_test(const LoadedData& data, const DataOptions& options, const fs::path& path) {
+  if (data.test.empty()) return;
+  for (const auto& [name, is_given] : {std::pair{"test-data", !options.test_data.empty()},
+                                       std::pair{"split", options.split != 0}}) {
+    if (!is_given) continue;
+    throw InvalidArgument(
+        fmt::format("load_data: --{}: expected data without a test part, found one in '{}'", name,
+                    path.string()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> given_options(const DataOptions& options) {
+  const DataOptions plain;
+  std::vector<std::string_view> given;
+  const auto add = [&](std::string_view name, bool is_given) {
+    if (is_given) given.push_back(name);
+  };
+  add("test-data", options.test_data != plain.test_data);
+  add("split", options.split != plain.split);
+  add("split-seed", options.split_seed != plain.split_seed);
+  add("class-names", options.class_names != plain.class_names);
+  add("length", options.length != plain.length);
+  add("padding", options.padding != plain.padding);
+  add("max-data-bytes", options.max_bytes != plain.max_bytes);
+  return given;
+}
+
+DataSplit load_data(const fs::path& path, const DataOptions& options) {
+  const DataFormat& format = format_of(path);
+  check_options(format, options);
+  LoadedData data = format.load(path, options);
+  check_has_no_test(data, options, path);
+  if (options.split != 0) {
+    if (!options.test_data.empty()) {
+      throw InvalidArgument("load_data: expected --split or --test-data, found both");
+    }
+    return split_data(data.train, options.split, data.groups, options.split_seed);
+  }
+  if (!options.test_data.empty()) data.test = other_data(format, data.train, options);
+  if (data.test.empty()) data.test = data.train;
+  check_shapes(data.train, data.test, path);
+  return {std::move(data.train), std::move(data.test)};
+}
+
+Dataset load_test_data(const fs::path& path, const DataOptions& options) {
+  const DataFormat& format = format_of(path);
+  check_options(format, options);
+  if (format.load_test != nullptr) return format.load_test(path, options);
+  return load_data(path, options).test;
+}
+
+}  // namespace octet

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <octet/train/data/data_options.h>
+#include <octet/train/data/dataset.h>
+
+#include <filesystem>
+
+namespace octet {
+
+/// Reads training and test examples from a file or a folder in whatever format it is, which
+/// data_formats() lists and which the names in the folder, or the file's own name, tell. Without a
+/// test part in the data, both parts are all examples. Throws IoError where `path` is of no format,
+/// or could be of several; InvalidArgument for options that the format does not take; and as the
+/// format's reader.
+DataSplit load_data(const std::filesystem::path& path, const DataOptions& options = {});
+
+/// The test examples of such data alone; of a format that keeps them in files of their own, nothing
+/// else is read. Throws as load_data().
+Dataset load_test_data(const std::filesystem::path& path, const DataOptions& options = {});
+
+}  // namespace octet

@@ -1,0 +1,68 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/train/data/sequence_set.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace octet {
+
+void check_data_bytes(const std::string& of, std::size_t count, std::size_t bytes_each,
+                      const DataOptions& options) {
+  if (bytes_each == 0 || count <= options.max_bytes / bytes_each) return;
+  throw InvalidArgument(fmt::format(
+      "{}: {} examples of {} bytes each do not fit into the {} bytes that data may take; "
+      "make examples smaller, or allow more by --max-data-bytes",
+      of, count, bytes_each, options.max_bytes));
+}
+
+SequenceSet::SequenceSet(std::string of, std::size_t channels, const DataOptions& options,
+                         std::vector<std::string> known_classes)
+    : of_(std::move(of)),
+      channels_(channels),
+      options_(options),
+      classes_(std::move(known_classes)) {}
+
+void SequenceSet::add(std::span<const float> values, std::string_view class_name,
+                      const std::string& where) {
+  const std::size_t steps = values.size() / channels_;
+  if (steps == 0) throw FormatError(fmt::format("{}: expected a sequence, found no step", where));
+  const std::size_t length = options_.length > 0 ? options_.length : steps;
+  check_data_bytes(of_, count_ + 1, length * channels_ * sizeof(float), options_);
+  classes_.add(class_name, where);
+  ++count_;
+  shortest_ = std::min(shortest_, steps);
+  longest_ = std::max(longest_, steps);
+  // What has several lengths is refused at the end, with the lengths.
+  if (options_.length == 0 && shortest_ < longest_) return;
+  const std::size_t kept = std::min(steps, length);
+  values_.insert(values_.end(), values.begin(),
+                 values.begin() + static_cast<std::ptrdiff_t>(kept * channels_));
+  const auto last = values.subspan((steps - 1) * channels_, channels_);
+  for (std::size_t step = kept; step < length; ++step) {
+    if (options_.padding == SequencePadding::last) {
+      values_.insert(values_.end(), last.begin(), last.end());
+    } else {
+      values_.resize(values_.size() + channels_);
+    }
+  }
+}
+
+Dataset SequenceSet::to_dataset(std::string name) && {
+  if (count_ == 0) throw FormatError(fmt::format("{}: holds no sequences", of_));
+  if (options_.length == 0 && shortest_ < longest_) {
+    throw FormatError(
+        fmt::format("{}: expected sequences of one length, found {} to {} steps; give --length N, "
+                    "to which they "
+                    "are cut or padded",
+                    of_, shortest_, longest_));
+  }
+  const std::size_t length = options_.length > 0 ? options_.length : longest_;
+  std::vector<std::string> names = classes_.names();
+  return Dataset::from_floats(std::move(name),
+                              {static_cast<Index>(length), static_cast<Index>(channels_)},
+                              std::move(values_), classes_.labels(), static_cast<int>(names.size()))
+      .with_class_names(std::move(names));
+}
+
+}  // namespace octet
