@@ -290,7 +290,7 @@ TEST(Architecture, ALayerThatIsLargerThanItsFileIsRefusedBeforeItHasMemory) {
         quantize_model(build_model(Input({4, 2}), BatchNorm(), Dense(3)))}) {
     Archive archive = archive_of(model);
     json changed = json::parse(architecture_json(model));
-    changed["layers"][0]["shape"] = {Index{1} << 20, Index{1} << 12};
+    changed["layers"][0]["shape"] = {Index{1} << 12, Index{1} << 20};
     archive.add_text("architecture", changed.dump());
     expect_throws<FormatError>([&] { model_from_archive(archive); },
                                {"larger than its file", "expected at most"});
