@@ -4,6 +4,7 @@
 #include <octet/core/printable.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/tflite/decode.h>
+#include <octet/deploy/tflite/expand.h>
 #include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/tensor_reader.h>
@@ -90,7 +91,9 @@ class Reader {
         std::erase(operands, -1);
         require_readable(operands, of_tensors);
         require_readable(values_of(source.outputs()), of_tensors);
-        if (model_.operators.size() > before) detail::check_operator(model_, before);
+        for (std::size_t k = before; k < model_.operators.size(); ++k) {
+          detail::check_operator(model_, k);
+        }
       }));
     }
     return result;
@@ -178,16 +181,68 @@ class Reader {
   void read_operator_or_decode(std::size_t index, const tflite::Operator& source) {
     const tflite::OperatorCode& entry = code_of(index, source);
     const flatbuffers::String* custom = entry.custom_code();
-    if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
+    const std::size_t before = model_.operators.size();
+    if (detail::is_expanded(number_of(entry))) {
+      expand(index, source, entry);
+    } else if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
       Operator op = read_operator(index, source, entry);
-      if (makes_constant(op)) return;
-      mark(op.inputs, read_tensors_);
-      model_.operators.push_back(std::move(op));
+      if (makes_constant(op) || folds(op)) return;
+      if (!detail::mean_of_rows(op, {model_, budget_})) model_.operators.push_back(std::move(op));
     } else if (custom != nullptr && custom->string_view() == detail::kTflmDecode) {
       decode(index, source);
     } else {
       detail::fail_tflite("operator {}: the {} is not supported", index,
                           detail::operator_name(entry));
+    }
+    for (std::size_t i = before; i < model_.operators.size(); ++i) {
+      const Operator& op = model_.operators[i];
+      require_known_shapes(index, op);
+      mark(op.inputs, read_tensors_);
+    }
+  }
+
+  static tflite::BuiltinOperator number_of(const tflite::OperatorCode& entry) {
+    return static_cast<tflite::BuiltinOperator>(
+        std::max(static_cast<std::int32_t>(entry.builtin_code()),
+                 std::int32_t{entry.deprecated_builtin_code()}));
+  }
+
+  void expand(std::size_t index, const tflite::Operator& source,
+              const tflite::OperatorCode& entry) {
+    const std::string who = fmt::format("operator {} ({})", index, detail::operator_name(entry));
+    const std::size_t before = model_.operators.size();
+    detail::expand(number_of(entry), {source, who, budget_}, {model_, budget_});
+    if (model_.operators.size() != before) return;
+    mark_folded(values_of(source.outputs()));
+    if (number_of(entry) != tflite::BuiltinOperator::SHAPE) {
+      mark(values_of(source.inputs()), decode_inputs_);
+    }
+  }
+
+  /// Whether the operator moves the numbers of a shape, which are then constant.
+  bool folds(const Operator& op) {
+    if (!detail::fold_shape(op, {model_, budget_})) return false;
+    mark(op.inputs, decode_inputs_);
+    mark_folded(op.outputs);
+    return true;
+  }
+
+  /// Marks shapes in which -1 stands for the batch.
+  void mark_folded(std::span<const std::int32_t> outputs) {
+    mark(outputs, decode_inputs_);
+    for (const std::int32_t i : outputs) {
+      const auto extents = detail::values_of<std::int32_t>(tensor_at(i, "shape"));
+      if (std::ranges::find(extents, -1) != extents.end()) mark({&i, 1}, open_shapes_);
+    }
+  }
+
+  /// Throws FormatError where an operator other than RESHAPE reads a shape whose batch is open.
+  void require_known_shapes(std::size_t index, const Operator& op) const {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const bool reshapes = op.code == OpCode::reshape && i == 1;
+      if (op.inputs[i] < 0 || reshapes || !is_marked(op.inputs[i], open_shapes_)) continue;
+      detail::fail_tflite("operator {} ({}): computes with the number of examples", index,
+                          to_string(op.code));
     }
   }
 
@@ -324,10 +379,8 @@ class Reader {
 
   Operator read_operator(std::size_t index, const tflite::Operator& source,
                          const tflite::OperatorCode& entry) {
-    const std::int32_t number = std::max(static_cast<std::int32_t>(entry.builtin_code()),
-                                         std::int32_t{entry.deprecated_builtin_code()});
     Operator op;
-    op.code = static_cast<OpCode>(number);
+    op.code = static_cast<OpCode>(number_of(entry));
     op.version = entry.version();
     if (!is_known(op.code)) {
       detail::fail_tflite("operator {}: {} is not supported", index, detail::operator_name(entry));
@@ -368,6 +421,8 @@ class Reader {
   /// where there are none.
   std::vector<bool> read_tensors_;
   std::vector<bool> decode_inputs_;
+  /// By tensor: shapes, and parts of them, in which -1 stands for the batch.
+  std::vector<bool> open_shapes_;
 };
 
 }  // namespace

@@ -16,9 +16,11 @@ enum class HybridWeights {
 };
 
 /// The model in a .tflite file, ours or another tool's, of one subgraph and the operators of
-/// OpCode. Constants of float16 become float32, and a DEQUANTIZE of them goes. Trusts nothing:
-/// structure, indices, shapes and sizes are checked before anything of their size is allocated.
-/// Throws FormatError that names what is broken or not supported.
+/// OpCode, and those that are others of these: EXPAND_DIMS, PACK, SLICE, SPLIT_V, UNPACK, and of
+/// floats SQUARED_DIFFERENCE and MEAN over the last axis. SHAPE, and what takes it apart for a
+/// RESHAPE, become constants. Constants of float16 become float32, and a DEQUANTIZE of them goes.
+/// Trusts nothing: structure, indices, shapes and sizes are checked before anything of their size
+/// is allocated. Throws FormatError that names what is broken or not supported.
 IntegerModel from_tflite(std::span<const std::uint8_t> bytes,
                          HybridWeights hybrid = HybridWeights::refused);
 

@@ -4,6 +4,7 @@
 #include <octet/core/text.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/import/tflite/import_tflite.h>
+#include <octet/import/tflite/normalization.h>
 #include <octet/import/tflite/operator_layers.h>
 
 #include <algorithm>
@@ -41,10 +42,20 @@ void require_float(const IntegerModel& source) {
   }
 }
 
-/// The tensors that operators read, and the model's outputs.
-std::set<std::int32_t> read_tensors(const IntegerModel& source) {
+/// Operators that are one layer together, by the last of them.
+using Composites = std::map<std::size_t, OperatorLayers>;
+
+/// The tensors from which the model's outputs follow.
+std::set<std::int32_t> read_tensors(const IntegerModel& source, const Composites& composites) {
   std::set<std::int32_t> read(source.outputs.begin(), source.outputs.end());
-  for (const Operator& op : source.operators) read.insert(op.inputs.begin(), op.inputs.end());
+  for (std::size_t i = source.operators.size(); i-- > 0;) {
+    const Operator& op = source.operators[i];
+    const auto is_read = [&](std::int32_t output) { return read.contains(output); };
+    if (std::ranges::none_of(op.outputs, is_read)) continue;
+    const auto composite = composites.find(i);
+    const auto& inputs = composite == composites.end() ? op.inputs : composite->second.inputs;
+    read.insert(inputs.begin(), inputs.end());
+  }
   return read;
 }
 
@@ -52,14 +63,17 @@ std::vector<OperatorLayers> convert_all(const IntegerModel& source) {
   std::vector<OperatorLayers> all;
   std::string refused;
   std::size_t count = 0;
-  const std::set<std::int32_t> read = read_tensors(source);
+  Composites composites = detail::normalizations_of(source);
+  const std::set<std::int32_t> read = read_tensors(source, composites);
   for (std::size_t i = 0; i < source.operators.size(); ++i) {
     const Operator& op = source.operators[i];
     try {
       for (std::size_t result = 0; result < op.outputs.size(); ++result) {
-        // Of several results, as a SPLIT has, those that nothing reads are left out.
-        if (op.outputs.size() > 1 && !read.contains(op.outputs[result])) continue;
-        all.push_back(detail::layers_of(source, op, result));
+        // What nothing reads is left out: some of the results of a SPLIT, parts of a composite.
+        if (!read.contains(op.outputs[result])) continue;
+        const auto composite = composites.find(i);
+        all.push_back(composite == composites.end() ? detail::layers_of(source, op, result)
+                                                    : std::move(composite->second));
       }
     } catch (const Error& error) {
       if (++count > kMostListed) continue;

@@ -25,6 +25,7 @@ namespace octet {
 ///     RESHAPE, SQUEEZE                               Flatten, Reshape
 ///     SPLIT, STRIDED_SLICE in steps of 1             Slice for each part and axis
 ///     TRANSPOSE                                      Permute
+///     MEAN, SQUARED_DIFFERENCE, RSQRT, ...           LayerNormalization, where they spell it out
 ///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH, ELU, GELU              LeakyReLU, HardSwish, ELU, GELU

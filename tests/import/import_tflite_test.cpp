@@ -145,6 +145,59 @@ void expect_as_interpreted(const IntegerModel& source) {
   EXPECT_LE(difference(imported.forward(x), interpreter.output<float>()), kMost);
 }
 
+/// Layer normalization as the TensorFlow converter spells it out, with a fused RELU, of 4 features
+/// whose means have the weights `part`.
+IntegerModel spelled_out(float part) {
+  RawModelBuilder b;
+  const auto reals = [&](const char* name, std::vector<std::int32_t> shape) {
+    return b.activation(name, std::move(shape), DType::float32);
+  };
+  const auto constant = [&](const char* name, const std::vector<float>& values) {
+    return b.constant(name, {static_cast<std::int32_t>(values.size())}, DType::float32, values);
+  };
+  const auto part_of_mean = b.constant("part", {1, 4}, DType::float32, std::vector<float>(4, part));
+  const auto mean_of = [&](std::int32_t x, const char* name) {
+    const auto mean = reals(name, {1, 1});
+    b.op(OpCode::fully_connected, {x, part_of_mean, -1}, mean,
+         FullyConnectedAttributes{.keep_num_dims = true});
+    return mean;
+  };
+  const auto op = [&](OpCode code, std::int32_t x, std::int32_t y, const char* name,
+                      std::int32_t features) {
+    const auto result = reals(name, {1, features});
+    b.op(code, {x, y}, result);
+    return result;
+  };
+  const auto x = reals("x", {1, 4});
+  const auto mean = mean_of(x, "mean");
+  const auto centered = op(OpCode::sub, x, mean, "centered", 4);
+  const auto square = op(OpCode::mul, centered, centered, "square", 4);
+  const auto sum =
+      op(OpCode::add, mean_of(square, "variance"), constant("epsilon", {0.25F}), "sum", 1);
+  const auto root = reals("root", {1, 1});
+  b.op(OpCode::rsqrt, {sum}, root);
+  const auto factor = op(OpCode::mul, root, constant("gamma", {1, 2, 3, 4}), "factor", 4);
+  const auto scaled = op(OpCode::mul, x, factor, "scaled", 4);
+  const auto shifted = op(OpCode::mul, mean, factor, "shifted", 4);
+  const auto rest = op(OpCode::sub, constant("beta", {4, 3, 2, 1}), shifted, "rest", 4);
+  const auto y = reals("y", {1, 4});
+  b.op(OpCode::add, {scaled, rest}, y, BinaryAttributes{.activation = FusedActivation::relu});
+  b.model.inputs = {x};
+  b.model.outputs = {y};
+  return b.model;
+}
+
+TEST(ImportTflite, LayerNormalizationIsOneLayer) {
+  const IntegerModel source = spelled_out(0.25F);
+  expect_as_interpreted(source);
+  const Model imported = import_float_model(source);
+  ASSERT_EQ(imported.layers().size(), 3U);
+  EXPECT_EQ(imported.layers()[1]->type(), "LayerNormalization");
+  EXPECT_EQ(imported.layer("y").type(), "ReLU");
+  // Other sums than means are none.
+  EXPECT_THROW(import_float_model(spelled_out(0.26F)), FormatError);
+}
+
 TEST(ImportTflite, TakesOperatorsThatOctetDoesNotWrite) {
   RawModelBuilder b;
   const auto reals = [&](const char* name, std::vector<std::int32_t> shape) {
