@@ -26,6 +26,7 @@ namespace octet {
 ///     SPLIT, STRIDED_SLICE in steps of 1             Slice for each part and axis
 ///     TRANSPOSE                                      Permute
 ///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D
+///     RESIZE_BILINEAR                                Resizing
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH, ELU, GELU              LeakyReLU, HardSwish, ELU, GELU
 ///

@@ -5,6 +5,7 @@
 #include <octet/import/tflite/operator_layers.h>
 #include <octet/import/zero_channels.h>
 #include <octet/layers/layers.h>
+#include <octet/runtime/operators/resize_bilinear.h>
 #include <octet/runtime/operators/split.h>
 #include <octet/runtime/operators/strided_slice.h>
 #include <octet/runtime/operators/transpose.h>
@@ -86,6 +87,9 @@ class Converter {
       case OpCode::reshape:
       case OpCode::squeeze:
         reshape();
+        break;
+      case OpCode::resize_bilinear:
+        interpolate();
         break;
       case OpCode::resize_nearest_neighbor:
         resize();
@@ -325,8 +329,13 @@ class Converter {
     }
   }
 
+  void interpolate() {
+    add(Resizing({output().shape[1], output().shape[2]},
+                 resize_coordinates(op_.as<ResizeAttributes>())));
+  }
+
   void resize() {
-    if (op_.as<ResizeNearestNeighborAttributes>().align_corners) refuse("with aligned corners");
+    if (op_.as<ResizeAttributes>().align_corners) refuse("with aligned corners");
     const auto& from = input(0).shape;
     const auto& to = output().shape;
     if (from.size() != 4 || to.size() != 4 || from[1] < 1 || from[2] < 1 || to[1] % from[1] != 0 ||

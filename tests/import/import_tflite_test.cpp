@@ -112,6 +112,7 @@ TEST(ImportTflite, EveryKindOfLayerComesBack) {
   a = model.add(LeakyReLU(0.1F), a);
   a = model.add(Conv2D(6, 1, Activation::sigmoid), a);
   a = model.add(UpSampling2D({2, 1}), a);
+  a = model.add(Resizing({7, 9}, ResizeCoordinates::align_corners), a);
   Value b =
       model.add(AveragePool2D({.size = {2, 2}, .stride = {1, 1}, .padding = Padding::same}), a);
   b = model.add(HardSwish(), b);
