@@ -285,7 +285,8 @@ class Converter {
     result_.layers.push_back(std::move(made.layer));
   }
 
-  /// Of two results, or max(x, c) = relu(x - c) + c, and min(x, c) = c - relu(c - x).
+  /// `layer` of two results; with a constant c max(x, c) = relu(x - c) + c for `sign` 1, and
+  /// min(x, c) = c - relu(c - x) for -1.
   template <class L>
   void extreme(L layer, float sign) {
     const bool second = input(1).is_constant();
