@@ -5,6 +5,7 @@
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/layers/quantize/random_sequences.h>
+#include <octet/tests/runtime/bilinear_models.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/matmul_models.h>
