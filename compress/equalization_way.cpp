@@ -8,6 +8,7 @@
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/pool2d.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/resizing.h>
 #include <octet/layers/slice.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
@@ -32,7 +33,7 @@ bool scales_alike(const Layer& layer) {
     return layer.activation() == Activation::none || layer.activation() == Activation::relu;
   }
   return is_one_of<LeakyReLU, Dropout, Pool2D, GlobalAveragePool2D, GlobalMaxPool2D, Reshape,
-                   ZeroPadding2D, UpSampling2D, Slice>(layer);
+                   ZeroPadding2D, UpSampling2D, Resizing, Slice>(layer);
 }
 
 std::string named(const Layer& layer) {

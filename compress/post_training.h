@@ -56,10 +56,10 @@ struct Equalization {
 /// A pair is two layers that derive from KernelLayer and keep their kernel as LayerWeights has it.
 /// A BatchNorm behind one belongs to it, W and b being the folded ones; behind the first, its gamma
 /// and beta take the factors. What stands between is read by nothing else and is none but ReLU,
-/// LeakyReLU, Dropout, pools, ZeroPadding2D, UpSampling2D, Slice of other axes than the channels,
-/// Concatenate of channels, and Reshape and Flatten that keep whole channels together. Other
-/// layers, ReLU6 and HardSwish among them, do not scale as what they read does, and are named in
-/// the result.
+/// LeakyReLU, Dropout, pools, ZeroPadding2D, UpSampling2D, Resizing, Slice of other axes than the
+/// channels, Concatenate of channels, and Reshape and Flatten that keep whole channels together.
+/// Other layers, ReLU6 and HardSwish among them, do not scale as what they read does, and are named
+/// in the result.
 ///
 /// `model` is in float; its ranges of results change, so that quantize_model() and calibrate() come
 /// afterwards. Throws InvalidArgument for a model without tensors and one that is quantized,

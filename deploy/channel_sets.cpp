@@ -80,6 +80,7 @@ class ChannelFinder {
       case OpCode::relu:
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
+      case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
       case OpCode::rsqrt:
       case OpCode::tanh:

@@ -292,6 +292,7 @@ class RangeAnalysis {
       case OpCode::pad:
       case OpCode::padv2:
         return ranges_of_pad(source, x, whole.size());
+      case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
         return x;
       case OpCode::batch_matmul:

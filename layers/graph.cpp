@@ -8,6 +8,7 @@
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/operators/resize_bilinear.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
 #include <algorithm>
@@ -39,6 +40,7 @@ void require_no_function(const Layer& layer, OpCode code) {
   const std::string_view function = code == OpCode::reshape                   ? "reshape"
                                     : code == OpCode::pad                     ? "pad"
                                     : code == OpCode::resize_nearest_neighbor ? "repeat_pixels"
+                                    : code == OpCode::resize_bilinear         ? "resize"
                                     : code == OpCode::strided_slice           ? "slice"
                                     : code == OpCode::split                   ? "slice"
                                     : code == OpCode::transpose               ? "transpose"
@@ -276,6 +278,17 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
   const std::vector<std::int32_t> size = as_int32(*layer_, {image[0], image[1]});
   step.attributes =
       detail::repeating_attributes({size[0], size[1]}, {step.numbers[0], step.numbers[1]});
+  return append(std::move(step), result, suffix);
+}
+
+GraphValue Graph::resize(GraphValue x, const std::array<Index, 2>& size,
+                         ResizeCoordinates coordinates, std::string_view suffix) {
+  detail::require_images(*layer_, shape(x));
+  Step step = step_of_example(x);
+  step.code = OpCode::resize_bilinear;
+  step.attributes = detail::resize_attributes(coordinates);
+  step.numbers = as_int32(*layer_, {size[0], size[1]});
+  const Shape result = result_shape(step, {&shape(x), 1});
   return append(std::move(step), result, suffix);
 }
 

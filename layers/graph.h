@@ -2,6 +2,7 @@
 
 #include <octet/core/function_ref.h>
 #include <octet/core/ops/image_ops.h>
+#include <octet/core/ops/resize.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/layers/layer.h>
 #include <octet/runtime/operator.h>
@@ -90,6 +91,9 @@ class Graph {
   /// Images with each pixel repeated in rows and columns.
   GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors,
                            std::string_view suffix = "");
+  /// Images at another size (height, width), resize_bilinear().
+  GraphValue resize(GraphValue x, const std::array<Index, 2>& size, ResizeCoordinates coordinates,
+                    std::string_view suffix = "");
   /// The part of each example in the slices of its axes.
   GraphValue slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix = "");
   /// Examples whose axis i is axis axes[i] of those of x.

@@ -35,6 +35,7 @@
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/resizing.h>
 #include <octet/layers/reused_layer.h>
 #include <octet/layers/separable_conv2d.h>
 #include <octet/layers/sequence_shapes.h>
@@ -61,7 +62,7 @@ using OwnLayers =
                GlobalMaxPool2D, GRU, HardSwish, InputLayer, LayerNormalization, LeakyReLU, LSTM,
                Maximum, MaxPool1D, MaxPool2D, Minimum, MultiHeadAttention, Multiply, Permute,
                PositionEmbedding, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, RepeatVector,
-               Reshape, ReusedLayer, RMSNormalization, SiLU, SimpleRNN, Slice, Softmax,
+               Reshape, Resizing, ReusedLayer, RMSNormalization, SiLU, SimpleRNN, Slice, Softmax,
                SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract, TransposedConv2D,
                UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
 

@@ -137,13 +137,14 @@ struct ReshapeAttributes {
   bool operator==(const ReshapeAttributes&) const = default;
 };
 
-struct ResizeNearestNeighborAttributes {
+/// RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR.
+struct ResizeAttributes {
   /// Whether the corners of both images lie on each other, rather than their edges.
   bool align_corners = false;
   /// Whether a pixel is taken from where its centre lies, rather than its corner.
   bool half_pixel_centers = false;
   OCTET_FIELDS(align_corners, half_pixel_centers)
-  bool operator==(const ResizeNearestNeighborAttributes&) const = default;
+  bool operator==(const ResizeAttributes&) const = default;
 };
 
 struct SoftmaxAttributes {
@@ -222,9 +223,8 @@ using OperatorAttributes =
     std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
                  Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
                  GeluAttributes, LeakyReluAttributes, MeanAttributes, PoolAttributes,
-                 ReshapeAttributes, ResizeNearestNeighborAttributes, SoftmaxAttributes,
-                 SplitAttributes, SqueezeAttributes, StridedSliceAttributes,
-                 TransposeConvAttributes>;
+                 ReshapeAttributes, ResizeAttributes, SoftmaxAttributes, SplitAttributes,
+                 SqueezeAttributes, StridedSliceAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -12,5 +12,6 @@
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/pool2d.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/ops/resize.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/ops/transposed_conv2d.h>

@@ -16,6 +16,7 @@ target_sources(octet_training PRIVATE
   ops/partial_sums.cpp
   ops/pool2d.cpp
   ops/reduce.cpp
+  ops/resize.cpp
   ops/shape_ops.cpp
   ops/tensor_rows.cpp
   ops/transposed_conv2d.cpp

@@ -96,6 +96,13 @@ std::string OnnxNodes::integers(std::int32_t i, OnnxType type, const std::string
                       {{"to", static_cast<std::int64_t>(type)}});
 }
 
+std::string OnnxNodes::with_integer(std::string_view op, const std::string& x, std::int64_t value,
+                                    const std::string& name) {
+  const std::string constant =
+      values_.constant(name + "/by", OnnxType::int64, Extents{}, std::vector<std::int64_t>{value});
+  return values_.node(op, {x, constant}, name);
+}
+
 void OnnxNodes::finish_integers(const std::string& x, std::int32_t out, ActivationRange range) {
   const std::string name = base_name(out);
   const auto limit = [&](std::string_view which, std::int64_t value) {

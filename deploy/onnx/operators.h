@@ -56,6 +56,9 @@ class OnnxNodes {
   /// otherwise.
   void finish_function(const Operands& operands, std::string_view function,
                        const std::vector<OnnxAttribute>& attributes = {});
+  /// The node `op` of x and an int64 constant. Returns the name of its result.
+  std::string with_integer(std::string_view op, const std::string& x, std::int64_t value,
+                           const std::string& name);
   /// The codes of tensor i as integers of `type`.
   std::string integers(std::int32_t i, OnnxType type, const std::string& name);
 

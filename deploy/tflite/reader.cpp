@@ -3,6 +3,7 @@
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/deploy/tflite/composites.h>
 #include <octet/deploy/tflite/decode.h>
 #include <octet/deploy/tflite/expand.h>
 #include <octet/deploy/tflite/file_access.h>
@@ -55,7 +56,9 @@ class Reader {
     }
     require_few_operators(graph);
     reserve(model_.operators, size_or_zero(graph.operators()));
+    const detail::Composites composites(file_, graph, budget_);
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
+      if (read_composite(composites, i)) continue;
       read_operator_or_decode(i, *graph.operators()->Get(narrow(i)));
     }
     model_.inputs = read_values(graph.inputs(), model_.tensors.size(), "model inputs");
@@ -81,11 +84,12 @@ class Reader {
     }
     require_few_operators(graph);
     std::vector<std::string> result;
+    const detail::Composites composites(file_, graph, budget_);
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
       result.push_back(refusal_of([&] {
         const tflite::Operator& source = *graph.operators()->Get(narrow(i));
         const std::size_t before = model_.operators.size();
-        read_operator_or_decode(i, source);
+        if (!read_composite(composites, i)) read_operator_or_decode(i, source);
         // Inputs that are left out are -1.
         std::vector<std::int32_t> operands = values_of(source.inputs());
         std::erase(operands, -1);
@@ -176,6 +180,16 @@ class Reader {
                           source.opcode_index(), size_or_zero(file_.operator_codes()));
     }
     return *file_.operator_codes()->Get(source.opcode_index());
+  }
+
+  /// Whether the operator is a part of a composite; the last part is read as the whole.
+  bool read_composite(const detail::Composites& composites, std::size_t index) {
+    if (!composites.covers(index)) return false;
+    if (const Operator* op = composites.ending_at(index)) {
+      mark(op->inputs, read_tensors_);
+      model_.operators.push_back(*op);
+    }
+    return true;
   }
 
   void read_operator_or_decode(std::size_t index, const tflite::Operator& source) {

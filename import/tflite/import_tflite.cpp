@@ -129,14 +129,21 @@ class ImportedGraph {
   void add(OperatorLayers converted) {
     std::vector<Value> reads;
     for (const std::int32_t input : converted.inputs) reads.push_back(value_of(input));
-    for (std::size_t i = 0; i < converted.layers.size(); ++i) {
-      const bool last = i + 1 == converted.layers.size();
+    const auto append = [&](std::unique_ptr<Layer> layer, bool is_last) {
       const std::string& result = tensor_at(source_, converted.result).name;
-      converted.layers[i]->set_name(name_for(last ? result : "", to_string(converted.code)));
+      layer->set_name(name_for(is_last ? result : "", to_string(converted.code)));
+      reads = {model_.add(std::move(layer), reads)};
+    };
+    for (std::size_t i = 0; i < converted.layers.size(); ++i) {
       if (i == converted.weighted && !converted.weights.empty()) {
         weights_.emplace_back(model_.layers().size(), std::move(converted.weights));
       }
-      reads = {model_.add(std::move(converted.layers[i]), reads)};
+      append(std::move(converted.layers[i]),
+             i + 1 == converted.layers.size() && !converted.last.has_value());
+    }
+    if (converted.last) {
+      weights_.emplace_back(model_.layers().size(), std::move(converted.last->tensors));
+      append(std::move(converted.last->layer), true);
     }
     values_[converted.result] = reads.front();
     results_.emplace_back(model_.layers().size() - 1, converted.result);

@@ -15,9 +15,10 @@ namespace octet {
 ///
 ///     CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV     Conv2D, DepthwiseConv2D, TransposedConv2D
 ///     FULLY_CONNECTED                                Dense, behind a Flatten unless keep_num_dims
-///     ADD, MUL, SUB                                  Add, Multiply, Subtract; of a constant per
-///                                                    channel: BatchNorm
-///     MAXIMUM, MINIMUM                               Maximum, Minimum
+///     ADD, MUL, SUB                                  Add, Multiply, Subtract; of a constant, one
+///                                                    value or one per channel: BatchNorm
+///     MAXIMUM, MINIMUM                               Maximum, Minimum; of such a constant: ReLU
+///                                                    between two BatchNorm
 ///     AVERAGE_POOL_2D, MAX_POOL_2D                   AveragePool2D, MaxPool2D
 ///     MEAN over height and width                     GlobalAveragePool2D
 ///     CONCATENATION                                  Concatenate
@@ -27,6 +28,7 @@ namespace octet {
 ///     TRANSPOSE                                      Permute
 ///     MEAN, SQUARED_DIFFERENCE, RSQRT, ...           LayerNormalization, where they spell it out
 ///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D
+///     RESIZE_BILINEAR                                Resizing
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH, ELU, GELU              LeakyReLU, HardSwish, ELU, GELU
 ///

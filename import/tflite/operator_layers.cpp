@@ -1,10 +1,11 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/shape_ops.h>
-#include <octet/import/channel_affine.h>
 #include <octet/import/tflite/operator_layers.h>
 #include <octet/import/zero_channels.h>
 #include <octet/layers/layers.h>
+#include <octet/runtime/operators/resize_bilinear.h>
 #include <octet/runtime/operators/split.h>
 #include <octet/runtime/operators/strided_slice.h>
 #include <octet/runtime/operators/transpose.h>
@@ -62,10 +63,10 @@ class Converter {
         binary();
         break;
       case OpCode::maximum:
-        merge(Maximum());
+        extreme(Maximum(), 1.0F);
         break;
       case OpCode::minimum:
-        merge(Minimum());
+        extreme(Minimum(), -1.0F);
         break;
       case OpCode::average_pool_2d:
         add(AveragePool2D(pool()), op_.activation());
@@ -86,6 +87,9 @@ class Converter {
       case OpCode::reshape:
       case OpCode::squeeze:
         reshape();
+        break;
+      case OpCode::resize_bilinear:
+        interpolate();
         break;
       case OpCode::resize_nearest_neighbor:
         resize();
@@ -243,28 +247,55 @@ class Converter {
     add(std::move(layer));
   }
 
-  /// x + c, x - c and x c of constants per channel.
+  /// x + c, x - c, c - x and x c of one constant, or one per channel.
   void per_channel(std::size_t computed, FusedActivation fused) {
-    if (op_.code == OpCode::sub && computed == 1) refuse("of a constant as its first operand");
+    const Tensor c = channels_of_constant(computed);
+    const Tensor ones = Tensor::ones(c.shape());
+    if (op_.code == OpCode::mul) {
+      affine(c, Tensor::zeros(c.shape()));
+    } else if (op_.code == OpCode::add) {
+      affine(ones, c);
+    } else if (computed == 0) {
+      affine(ones, c * -1.0F);
+    } else {
+      affine(ones * -1.0F, c);
+    }
+    add(fused);
+  }
+
+  /// Operand 1 - `computed` as one value per channel of the other, which the layers then read.
+  Tensor channels_of_constant(std::size_t computed) {
     const ModelTensor& x = input(computed);
-    Tensor constant = floats_of(input(1 - computed));
+    const Tensor constant = floats_of(input(1 - computed));
     const Index channels = example(x).rank() == 0 ? 0 : x.shape.back();
-    if (constant.size() != channels || constant.rank() == 0 || constant.dim(-1) != channels) {
+    const bool one = constant.size() == 1;
+    if (channels == 0 || !(one || (constant.size() == channels && constant.dim(-1) == channels))) {
       refuse("of a constant of shape {}, which is not one value per channel of {}",
              constant.shape().to_string(), shape_of(x).to_string());
     }
-    constant = constant.reshape({channels}).clone();
-    if (op_.code == OpCode::sub) {
-      for (float& value : constant.mutable_span()) value = -value;
-    }
-    const bool scales = op_.code == OpCode::mul;
-    const Tensor ones = Tensor::ones({channels});
-    const Tensor zeros = Tensor::zeros({channels});
-    LayerWithTensors made = channel_affine(scales ? constant : ones, scales ? zeros : constant);
     result_.inputs = {op_.inputs.at(computed)};
+    if (one) return Tensor::full({channels}, constant.item());
+    return constant.reshape({channels}).clone();
+  }
+
+  /// x gamma + beta, with one value per channel.
+  void affine(Tensor gamma, Tensor beta) {
+    LayerWithTensors made = channel_affine(std::move(gamma), std::move(beta));
     result_.weights = std::move(made.tensors);
     result_.layers.push_back(std::move(made.layer));
-    add(fused);
+  }
+
+  /// `layer` of two results; with a constant c max(x, c) = relu(x - c) + c for `sign` 1, and
+  /// min(x, c) = c - relu(c - x) for -1.
+  template <class L>
+  void extreme(L layer, float sign) {
+    const bool second = input(1).is_constant();
+    if (!second && !input(0).is_constant()) return merge(std::move(layer));
+    const Tensor c = channels_of_constant(second ? 0 : 1);
+    const Tensor signs = Tensor::full(c.shape(), sign);
+    affine(signs, c * -sign);
+    add(ReLU());
+    result_.last = channel_affine(signs, c);
   }
 
   Pool2DOptions pool() const {
@@ -325,8 +356,13 @@ class Converter {
     }
   }
 
+  void interpolate() {
+    add(Resizing({output().shape[1], output().shape[2]},
+                 resize_coordinates(op_.as<ResizeAttributes>())));
+  }
+
   void resize() {
-    if (op_.as<ResizeNearestNeighborAttributes>().align_corners) refuse("with aligned corners");
+    if (op_.as<ResizeAttributes>().align_corners) refuse("with aligned corners");
     const auto& from = input(0).shape;
     const auto& to = output().shape;
     if (from.size() != 4 || to.size() != 4 || from[1] < 1 || from[2] < 1 || to[1] % from[1] != 0 ||

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <octet/core/tensor.h>
+#include <octet/import/channel_affine.h>
 #include <octet/layers/layer.h>
 #include <octet/runtime/integer_model.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct OperatorLayers {
   /// Which of the layers has weights, and by the names that it has for them.
   std::size_t weighted = 0;
   std::vector<NamedTensor> weights;
+  /// What stands behind the layers.
+  std::optional<LayerWithTensors> last;
 };
 
 /// The layers of result number `result`. Throws FormatError that says why an operator cannot be

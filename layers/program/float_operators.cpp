@@ -10,6 +10,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/program/float_operators.h>
+#include <octet/runtime/operators/resize_bilinear.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,6 +122,11 @@ Tensor repeated(const Step& step, const Tensor& x) {
   return upsample2d(x, {step.numbers[0] / x.dim(1), step.numbers[1] / x.dim(2)});
 }
 
+Tensor resized(const Step& step, const Tensor& x) {
+  return resize_bilinear(x, {step.numbers[0], step.numbers[1]},
+                         detail::resize_coordinates(std::get<ResizeAttributes>(step.attributes)));
+}
+
 /// All of the batch, and of each other axis what the step's numbers say.
 Tensor sliced(const Step& step, const Tensor& x) {
   const std::size_t rank = step.numbers.size() / 3;
@@ -171,6 +177,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return apply_activation(pool_clamp(step), max_pool2d(x[0], pool_of(step)));
     case OpCode::pad:
       return pad2d(x[0], padding_of(step));
+    case OpCode::resize_bilinear:
+      return resized(step, x[0]);
     case OpCode::resize_nearest_neighbor:
       return repeated(step, x[0]);
     case OpCode::strided_slice:

@@ -59,7 +59,9 @@ std::vector<StepConstant> constants_of(const Step& step) {
   if (numbers.empty()) return {};
   const auto count = static_cast<std::int32_t>(numbers.size());
   if (step.code == OpCode::pad) return {{"/paddings", {count / 2, 2}, numbers}};
-  if (step.code == OpCode::resize_nearest_neighbor) return {{"/size", {count}, numbers}};
+  if (step.code == OpCode::resize_bilinear || step.code == OpCode::resize_nearest_neighbor) {
+    return {{"/size", {count}, numbers}};
+  }
   if (step.code == OpCode::transpose) return {{"/permutation", {count}, numbers}};
   if (step.code == OpCode::strided_slice) {
     const std::size_t rank = numbers.size() / 3;

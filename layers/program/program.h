@@ -73,9 +73,9 @@ struct Step {
   OperatorAttributes attributes{};
   /// The clamp behind a linear step, or behind a function that takes one.
   FusedActivation clamp = FusedActivation::none;
-  /// What PAD, RESIZE_NEAREST_NEIGHBOR, STRIDED_SLICE and TRANSPOSE read beside their input: [4, 2]
-  /// and [2] numbers; begin, end and strides, one number each for the batch and each other axis;
-  /// the permutation, the batch in front.
+  /// What PAD, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, STRIDED_SLICE and TRANSPOSE read beside
+  /// their input: [4, 2] numbers; [2] for both sizes; begin, end and strides, one number each for
+  /// the batch and each other axis; the permutation, the batch in front.
   std::vector<std::int32_t> numbers{};
   TensorFunction function{};
   /// The tensor of a step of kind parameter.

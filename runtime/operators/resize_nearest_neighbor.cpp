@@ -61,23 +61,32 @@ void check_size(const OperatorView& view) {
   view.require_output_shape({in[0], extents[0], extents[1], in[3]});
 }
 
-void check_resize_nearest_neighbor(const OperatorView& view) {
+}  // namespace
+
+void check_resize(const OperatorView& view) {
   if (view.input().shape.size() != 4) {
     view.fail(fmt::format("expected images [batch, height, width, channels], found shape [{}]",
                           fmt::join(view.input().shape, ", ")));
   }
   check_size(view);
-  const auto& a = view.op.as<ResizeNearestNeighborAttributes>();
+  const auto& a = view.op.as<ResizeAttributes>();
   if (a.align_corners && a.half_pixel_centers) {
     view.fail("align_corners and half_pixel_centers exclude each other");
   }
   if (view.input().dtype != view.output().dtype) view.fail_types();
   if (view.input().dtype == DType::float32) return;
-  if (view.input().dtype != DType::int8) view.fail_types();
+  if (view.input().dtype == DType::int16 && definition(view.op.code).takes_int16) {
+    view.require_int16_grid(view.input());
+    view.require_int16_grid(view.output());
+  } else if (view.input().dtype != DType::int8) {
+    view.fail_types();
+  }
   view.require_per_tensor(view.input(), "input");
   view.require_per_tensor(view.output(), "output");
   view.require_same_grid();
 }
+
+namespace {
 
 std::unique_ptr<Kernel> make_resize_nearest_neighbor(const KernelSource& source) {
   return std::make_unique<ResizeNearestNeighbor>(source);
@@ -86,7 +95,7 @@ std::unique_ptr<Kernel> make_resize_nearest_neighbor(const KernelSource& source)
 }  // namespace
 
 NearestAxis::NearestAxis(std::int32_t input, std::int32_t output,
-                         const ResizeNearestNeighborAttributes& attributes)
+                         const ResizeAttributes& attributes)
     : input_(input),
       output_(output),
       rounds_(attributes.align_corners),
@@ -116,14 +125,14 @@ std::int32_t NearestAxis::repeats() const {
 std::array<NearestAxis, 2> nearest_axes(const Operands& operands) {
   const auto& from = operands.input().shape;
   const auto& to = operands.output().shape;
-  const auto& attributes = operands.op.as<ResizeNearestNeighborAttributes>();
+  const auto& attributes = operands.op.as<ResizeAttributes>();
   return {NearestAxis(from[1], to[1], attributes), NearestAxis(from[2], to[2], attributes)};
 }
 
-ResizeNearestNeighborAttributes repeating_attributes(const std::array<std::int32_t, 2>& input,
-                                                     const std::array<std::int32_t, 2>& output) {
+ResizeAttributes repeating_attributes(const std::array<std::int32_t, 2>& input,
+                                      const std::array<std::int32_t, 2>& output) {
   for (const bool half_pixel_centers : {false, true}) {
-    const ResizeNearestNeighborAttributes attributes{.half_pixel_centers = half_pixel_centers};
+    const ResizeAttributes attributes{.half_pixel_centers = half_pixel_centers};
     if (NearestAxis(input[0], output[0], attributes).repeats() > 0 &&
         NearestAxis(input[1], output[1], attributes).repeats() > 0) {
       return attributes;
@@ -137,11 +146,11 @@ ResizeNearestNeighborAttributes repeating_attributes(const std::array<std::int32
 
 OperatorDefinition definitions::resize_nearest_neighbor() {
   return checked({.name = "RESIZE_NEAREST_NEIGHBOR",
-                  .default_attributes = default_of<ResizeNearestNeighborAttributes>,
+                  .default_attributes = default_of<ResizeAttributes>,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
-                  .check = check_resize_nearest_neighbor,
+                  .check = check_resize,
                   .make_kernel = make_resize_nearest_neighbor});
 }
 

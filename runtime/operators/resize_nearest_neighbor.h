@@ -18,8 +18,7 @@ namespace octet::detail {
 ///     ties away from 0.
 class NearestAxis {
  public:
-  NearestAxis(std::int32_t input, std::int32_t output,
-              const ResizeNearestNeighborAttributes& attributes);
+  NearestAxis(std::int32_t input, std::int32_t output, const ResizeAttributes& attributes);
 
   std::int32_t input() const { return input_; }
   std::int32_t output() const { return output_; }
@@ -35,13 +34,16 @@ class NearestAxis {
   float scale_;
 };
 
+/// Checks the operands of an operator that gives images another size.
+void check_resize(const OperatorView& view);
+
 /// How rows and columns are picked: the axis of the height and that of the width.
 std::array<NearestAxis, 2> nearest_axes(const Operands& operands);
 
 /// The attributes under which `input` rows and columns become `output`, a multiple of them, by
 /// repetition of each: without attributes where float32 is exact enough for that, else with
 /// half_pixel_centers, which TFLite Micro does not know. Throws InvalidArgument where neither does.
-ResizeNearestNeighborAttributes repeating_attributes(const std::array<std::int32_t, 2>& input,
-                                                     const std::array<std::int32_t, 2>& output);
+ResizeAttributes repeating_attributes(const std::array<std::int32_t, 2>& input,
+                                      const std::array<std::int32_t, 2>& output);
 
 }  // namespace octet::detail

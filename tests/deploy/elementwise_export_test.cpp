@@ -82,6 +82,7 @@ TEST(ElementwiseExport, OnnxNodesOfStyleStandard) {
   EXPECT_EQ(makers_of(model_of(p)), "PRelu");
   EXPECT_EQ(makers_of(squeeze_model({2, 1}, {1})), "Reshape");
   EXPECT_EQ(makers_of(model_of(Resize{})), "Resize");
+  EXPECT_EQ(makers_of(model_of(Resize{.code = OpCode::resize_bilinear})), "Transpose");
   EXPECT_EQ(makers_of(slice_model({})), "Slice");
   EXPECT_EQ(makers_of(matmul_model({})), "MatMul");
   EXPECT_EQ(makers_of(transpose_model({})), "Transpose");

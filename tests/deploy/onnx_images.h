@@ -181,9 +181,50 @@ inline OnnxTensor pool(const OnnxNode& node, const OnnxTensor& x) {
   return y;
 }
 
+/// Linear, of [n, channels, height, width].
+inline OnnxTensor interpolate(const OnnxNode& node, const OnnxTensor& x,
+                              const std::vector<double>& scales) {
+  const std::string& coordinates = node.texts.at("coordinate_transformation_mode");
+  if (node.texts.at("mode") != "linear" || x.shape.size() != 4) {
+    throw std::runtime_error("Resize: no bilinear interpolation");
+  }
+  OnnxTensor y{x.type, {x.shape[0], x.shape[1]}, {}};
+  for (std::size_t k = 2; k < 4; ++k) {
+    y.shape.push_back(
+        static_cast<std::int64_t>(std::floor(static_cast<double>(x.shape[k]) * scales.at(k))));
+  }
+  const auto place = [&](std::size_t k, std::int64_t o) {
+    const auto out = static_cast<double>(o);
+    double at = out / scales[k];
+    if (coordinates == "half_pixel") at = (out + 0.5) / scales[k] - 0.5;
+    if (coordinates == "align_corners") {
+      at = y.shape[k] == 1
+               ? 0.0
+               : out * static_cast<double>(x.shape[k] - 1) / static_cast<double>(y.shape[k] - 1);
+    }
+    return std::clamp(at, 0.0, static_cast<double>(x.shape[k] - 1));
+  };
+  for (std::int64_t i = 0; i < y.shape[0] * y.shape[1] * y.shape[2] * y.shape[3]; ++i) {
+    const double py = place(2, i / y.shape[3] % y.shape[2]);
+    const double px = place(3, i % y.shape[3]);
+    const std::int64_t image = i / y.shape[3] / y.shape[2];
+    double sum = 0;
+    for (std::int64_t iy = 0; iy < x.shape[2]; ++iy) {
+      for (std::int64_t ix = 0; ix < x.shape[3]; ++ix) {
+        const double weight = std::max(0.0, 1 - std::abs(py - static_cast<double>(iy))) *
+                              std::max(0.0, 1 - std::abs(px - static_cast<double>(ix)));
+        sum += weight * at(x, image / x.shape[1], image % x.shape[1], iy, ix);
+      }
+    }
+    y.values.push_back(f32(sum));
+  }
+  return y;
+}
+
 /// By default: the pixel nearest to (o + 0.5) / scale - 0.5, the lower one of two.
 inline OnnxTensor resize(const OnnxNode& node, const OnnxTensor& x,
                          const std::vector<double>& scales) {
+  if (node.texts.contains("mode")) return interpolate(node, x, scales);
   if (!node.attributes.empty() || x.shape.size() != 4 || scales.size() != 4) {
     throw std::runtime_error("Resize: no repetition of pixels");
   }

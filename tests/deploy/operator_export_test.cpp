@@ -63,6 +63,8 @@ std::optional<int> version_of(const IntegerModel& model) {
     case OpCode::pad:
     case OpCode::padv2:
       return axes > 4 ? 4 : 2;
+    case OpCode::resize_bilinear:
+      return model.operators[0].as<ResizeAttributes>().half_pixel_centers ? 3 : 2;
     case OpCode::average_pool_2d:
     case OpCode::max_pool_2d:
     case OpCode::mean:

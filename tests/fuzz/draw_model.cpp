@@ -149,8 +149,8 @@ class ModelDrawer {
     std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
     const std::array size = {bytes_.between(1, 9), bytes_.between(1, 9)};
     push_integers(op, {2}, size);
-    op.attributes = ResizeNearestNeighborAttributes{.align_corners = bytes_.flag(),
-                                                    .half_pixel_centers = bytes_.flag()};
+    op.attributes =
+        ResizeAttributes{.align_corners = bytes_.flag(), .half_pixel_centers = bytes_.flag()};
     for (std::size_t i = 0; i < 2 && shape.size() == 4; ++i) shape[i + 1] = size[i];
     return shape;
   }
@@ -384,6 +384,7 @@ class ModelDrawer {
       case OpCode::prelu:
         complete_pair(op);
         return {dtype, shape};
+      case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
         return {dtype, complete_resize(op)};
       case OpCode::average_pool_2d:

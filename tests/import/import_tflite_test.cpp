@@ -112,6 +112,7 @@ TEST(ImportTflite, EveryKindOfLayerComesBack) {
   a = model.add(LeakyReLU(0.1F), a);
   a = model.add(Conv2D(6, 1, Activation::sigmoid), a);
   a = model.add(UpSampling2D({2, 1}), a);
+  a = model.add(Resizing({7, 9}, ResizeCoordinates::align_corners), a);
   Value b =
       model.add(AveragePool2D({.size = {2, 2}, .stride = {1, 1}, .padding = Padding::same}), a);
   b = model.add(HardSwish(), b);
@@ -264,26 +265,33 @@ TEST(ImportTflite, MergesAndFunctionsOfOneValue) {
   const std::int32_t gelu = append(OpCode::gelu, {x}, GeluAttributes{.approximate = true});
   const std::int32_t most = append(OpCode::maximum, {elu, gelu});
   const std::int32_t least = append(OpCode::minimum, {most, x});
+  const auto constant = [&](const std::vector<float>& values) {
+    return b.constant("c", {static_cast<std::int32_t>(values.size())}, DType::float32, values);
+  };
+  const std::int32_t above = append(OpCode::maximum, {least, constant({-0.25F})});
+  const std::int32_t below =
+      append(OpCode::minimum, {constant({0, 1, 0.5F, -0.1F, 0.2F, 3}), above});
+  const std::int32_t apart = append(OpCode::sub, {constant({0.75F}), below}, BinaryAttributes{});
   b.model.outputs = {
-      append(OpCode::sub, {least, elu}, BinaryAttributes{.activation = FusedActivation::relu6})};
+      append(OpCode::sub, {apart, elu}, BinaryAttributes{.activation = FusedActivation::relu6})};
   expect_as_interpreted(b.model);
 }
 
 TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
   RawModelBuilder b;
-  const std::int32_t x = b.activation("x", {1, 3}, DType::float32);
-  const std::int32_t y = b.activation("y", {1, 3}, DType::float32);
-  const std::int32_t z = b.activation("z", {1, 3}, DType::float32);
-  const std::int32_t w = b.activation("w", {1, 3}, DType::float32);
+  const std::int32_t x = b.activation("x", {1, 2, 3}, DType::float32);
+  const std::int32_t y = b.activation("y", {1, 2, 3}, DType::float32);
+  const std::int32_t z = b.activation("z", {1, 2, 3}, DType::float32);
+  const std::int32_t w = b.activation("w", {1, 2, 3}, DType::float32);
   b.op(OpCode::relu, {x}, y);
   b.op(OpCode::relu_n1_to_1, {y}, z);
-  b.op(OpCode::sub, {b.constant("c", {3}, DType::float32, std::vector<float>{1, 2, 3}), z}, w);
+  b.op(OpCode::maximum, {b.constant("c", {2, 1}, DType::float32, std::vector<float>{1, 2}), z}, w);
   b.model.inputs = {x};
   b.model.outputs = {w};
   const std::string message = message_of<FormatError>([&] { import_float_model(b.model); });
   expect_mentions(message, "1 of 3 operators can be imported");
   expect_mentions(message, "operator 1 (RELU_N1_TO_1, \"z\"): no layer computes it");
-  expect_mentions(message, "operator 2 (SUB, \"w\"): of a constant as its first operand");
+  expect_mentions(message, "operator 2 (MAXIMUM, \"w\"): of a constant of shape");
 }
 
 TEST(ImportTflite, RefusesAResultThatIsAConstant) {

@@ -139,6 +139,16 @@ TEST(OnnxArithmetic, OfTwoValuesAndFunctionsOfOne) {
       {node("Max", {"x", "c"}, "y"), [](float v, float s) { return std::max(v, s / v); }},
       {node("Min", {"c", "x"}, "y"), [](float v, float s) { return std::min(v, s / v); }},
       {node("Elu", {"s"}, "y"), [](float, float s) { return s > 0.0F ? s : std::expm1(s); }},
+      {node("Elu", {"x"}, "y", {attribute("alpha", 0.5F)}),
+       [](float v, float) { return v > 0.0F ? v : 0.5F * std::expm1(v); }},
+      {node("Selu", {"x"}, "y"),
+       [](float v, float) { return 1.0507009F * (v > 0.0F ? v : 1.6732632F * std::expm1(v)); }},
+      {node("Neg", {"x"}, "y"), [](float v, float) { return -v; }},
+      {node("Abs", {"x"}, "y"), [](float v, float) { return std::abs(v); }},
+      {node("Clip", {"x", "lo", "hi"}, "y"),
+       [](float v, float) { return std::clamp(v, -0.5F, 1.25F); }},
+      {node("Clip", {"x", "", "hi"}, "y"), [](float v, float) { return std::min(v, 1.25F); }},
+      {node("Clip", {"x", "lo"}, "y"), [](float v, float) { return std::max(v, -0.5F); }},
       {node("Gelu", {"s"}, "y"),
        [](float, float s) { return 0.5F * s * (1.0F + std::erf(s / std::sqrt(2.0F))); }}};
   for (const Case& c : cases) {
@@ -147,8 +157,19 @@ TEST(OnnxArithmetic, OfTwoValuesAndFunctionsOfOne) {
       const float v = x.data()[k];
       expected.mutable_data()[k] = c.of(v, v * 0.1F * static_cast<float>(1 + k % 3));
     }
-    expect_same(computed(onnx_file({-1, 3}, {scaled, c.node}, {floats("c", {3})}), x), expected,
-                "");
+    const Bytes file = onnx_file({-1, 3}, {scaled, c.node},
+                                 {floats("c", {3}), real("lo", -0.5F), real("hi", 1.25F)});
+    expect_same(computed(file, x), expected, "");
+  }
+}
+
+TEST(OnnxArithmetic, ExpandRepeatsAxesOfOneElement) {
+  const Tensor x = Tensor::uniform({2, 1, 3, 2}, Random(14), -1.0F, 1.0F);
+  for (const Index channels : {2, 21}) {
+    const Bytes file = onnx_file({-1, 1, 3, 2}, {images_first(), node("Expand", {"i", "n"}, "y")},
+                                 {integers("n", {channels, 1, 1})});
+    const std::vector<Tensor> copies(static_cast<std::size_t>(channels), x);
+    expect_same(computed(file, x), concatenate(copies, 1), std::to_string(channels));
   }
 }
 

@@ -85,6 +85,11 @@ inline Message floats(const std::string& name, const std::vector<std::int64_t>& 
   }
   return tensor(name, 1, dims).text(9, raw);
 }
+/// A constant of one value.
+inline Message real(const std::string& name, float value) {
+  const std::string raw(reinterpret_cast<const char*>(&value), sizeof(value));
+  return tensor(name, 1, {}).text(9, raw);
+}
 inline Message integers(const std::string& name, const std::vector<std::int64_t>& values) {
   std::string raw(values.size() * 8, '\0');
   std::memcpy(raw.data(), values.data(), raw.size());

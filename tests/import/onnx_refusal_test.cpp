@@ -63,7 +63,7 @@ TEST(OnnxRefusals, NameOperatorNodeAndReason) {
   refuse("AverageWithoutPadding", kImages, pool("AveragePool", {attribute("pads", {1, 1, 1, 1})}),
          {}, "count_include_pad=1");
   refuse("Clip", {-1, 4}, {node("Clip", {"x", "lo", "hi"}, "y")},
-         {floats("lo", {}), floats("hi", {})}, "bounds 0 and 6");
+         {real("lo", 2.0F), real("hi", 1.0F)}, "expected bounds in order, found 2 and 1");
   refuse("MovedBatch", {-1, 4}, {node("Transpose", {"x"}, "y", {attribute("perm", {1, 0})})}, {},
          "batch to stay in front");
   refuse("CutBatch", {-1, 4}, {node("Slice", {"x", "s", "e"}, "y")},

@@ -61,6 +61,48 @@ TEST(OnnxResize, RepeatsPixels) {
   }
 }
 
+/// Element (n, c, y, x) as the sum of all pixels of its channel, each with the weight that falls
+/// off to 0 at the next one.
+Tensor interpolated(const Tensor& x, Index height, Index width, const std::string& place) {
+  Tensor y = Tensor::zeros({x.dim(0), x.dim(1), height, width});
+  const auto at = [&](Index o, Index in, Index out) {
+    double found = double(o) * double(in) / double(out);
+    if (place == "half_pixel") found = (double(o) + 0.5) * double(in) / double(out) - 0.5;
+    if (place == "align_corners") found = double(o) * double(in - 1) / double(out - 1);
+    return std::clamp(found, 0.0, double(in - 1));
+  };
+  for (Index k = 0; k < y.size(); ++k) {
+    const double row = at(k / width % height, x.dim(2), height);
+    const double column = at(k % width, x.dim(3), width);
+    for (Index i = 0; i < x.dim(2) * x.dim(3); ++i) {
+      const double down = std::max(0.0, 1 - std::abs(row - double(i / x.dim(3))));
+      const double along = std::max(0.0, 1 - std::abs(column - double(i % x.dim(3))));
+      const float pixel = x.data()[k / (height * width) * x.dim(2) * x.dim(3) + i];
+      y.mutable_data()[k] += static_cast<float>(down * along) * pixel;
+    }
+  }
+  return y;
+}
+
+TEST(OnnxResize, InterpolatesBetweenPixels) {
+  const Tensor x = Tensor::uniform({2, 3, 2, 4}, Random(6), -1.0F, 1.0F);
+  const auto file = [](const std::string& mode, const std::string& place) {
+    return onnx_file({2, 3, 2, 4},
+                     {node("Resize", {"x", "", "", "n"}, "y",
+                           {attribute("mode", mode.c_str()),
+                            attribute("coordinate_transformation_mode", place.c_str())})},
+                     {integers("n", {2, 3, 5, 3})}, 13);
+  };
+  for (const std::string place : {"half_pixel", "align_corners", "asymmetric"}) {
+    expect_same(computed(file("linear", place), x), interpolated(x, 5, 3, place), place);
+  }
+  expect_same(computed(file("linear", "pytorch_half_pixel"), x),
+              interpolated(x, 5, 3, "half_pixel"), "pytorch_half_pixel");
+  EXPECT_THROW(import_onnx(file("linear", "tf_crop_and_resize")), InvalidArgument);
+  EXPECT_THROW(import_onnx(file("cubic", "half_pixel")), InvalidArgument);
+  EXPECT_THROW(import_onnx(file("nearest", "half_pixel")), InvalidArgument);
+}
+
 /// sum over the channels and taps: each input pixel adds its kernel to the result.
 Tensor scattered(const Tensor& x, Index filters, Index stride, Index cut_front, Index size) {
   constexpr Index kTaps = 3;

@@ -5,6 +5,7 @@
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/layers/quantize/random_sequences.h>
+#include <octet/tests/runtime/bilinear_models.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/matmul_models.h>
@@ -192,7 +193,8 @@ bool add_transposed(CaseFolder& folder, std::uint32_t seed) {
 }
 
 /// MUL, ADD, SUB, MAXIMUM or MINIMUM with a constant, shapes that broadcast among them, PRELU,
-/// HARD_SWISH, ELU, GELU, RSQRT or RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
+/// HARD_SWISH, ELU, GELU, RSQRT, RESIZE_NEAREST_NEIGHBOR or RESIZE_BILINEAR. False where runtimes
+/// could not run it.
 bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const std::string name = fmt::format("elementwise-{:03}", seed);
@@ -218,8 +220,11 @@ bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
       return add_graph(folder, name, test::draw_hard_swish(draw), seed);
     case 2:
       return add_graph(folder, name, test::model_of(test::draw_prelu(draw, true), true), seed);
-    default:
-      return add_graph(folder, name, test::model_of(test::draw_resize(draw)), seed);
+    default: {
+      const bool bilinear = draw.between(0, 1) == 1;
+      const test::Resize resize = bilinear ? test::draw_bilinear(draw) : test::draw_resize(draw);
+      return add_graph(folder, name, test::model_of(resize), seed);
+    }
   }
 }
 

@@ -58,6 +58,18 @@ TEST(UpSampling2D, RepeatsPixels) {
   expect_result(UpSampling2D({1, 3}), x, {1, 1, 6, 2}, {0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3});
 }
 
+/// Numbers of Keras and PyTorch.
+TEST(Resizing, InterpolatesBetweenPixels) {
+  const Tensor x = Tensor::from({1, 1, 2, 1}, {0, 4});
+  const std::vector<float> half_pixel = {0, 1, 3, 4};
+  expect_result(Resizing({1, 4}), x, {1, 1, 4, 1}, half_pixel);
+  expect_result(UpSampling2D({1, 2}, Interpolation::bilinear), x, {1, 1, 4, 1}, half_pixel);
+  expect_result(Resizing({1, 5}, ResizeCoordinates::align_corners), x, {1, 1, 5, 1},
+                {0, 1, 2, 3, 4});
+  expect_result(Resizing({2, 4}, ResizeCoordinates::asymmetric), x, {1, 2, 4, 1},
+                {0, 2, 4, 4, 0, 2, 4, 4});
+}
+
 std::vector<std::unique_ptr<Layer>> image_layers() {
   std::vector<std::unique_ptr<Layer>> layers;
   layers.push_back(std::make_unique<MaxPool2D>(
@@ -69,6 +81,10 @@ std::vector<std::unique_ptr<Layer>> image_layers() {
   layers.push_back(
       std::make_unique<ZeroPadding2D>(Padding2D{.top = 1, .bottom = 2, .left = 3, .right = 4}));
   layers.push_back(std::make_unique<UpSampling2D>(std::array<Index, 2>{3, 2}));
+  layers.push_back(
+      std::make_unique<UpSampling2D>(std::array<Index, 2>{2, 3}, Interpolation::bilinear));
+  layers.push_back(
+      std::make_unique<Resizing>(std::array<Index, 2>{7, 3}, ResizeCoordinates::align_corners));
   return layers;
 }
 
@@ -157,6 +173,9 @@ TEST(ImageLayers, RefuseWhatDoesNotFitTheImage) {
           "layer \"a\" of type ZeroPadding2D: pad2d: expected a padding on the");
   refuses(UpSampling2D({0, 1}, "a"),
           "layer \"a\" of type UpSampling2D: upsample2d: expected a factor");
+  refuses(UpSampling2D({0, 1}, Interpolation::bilinear, "a"), "expected factors above 0");
+  refuses(Resizing({3, 0}, ResizeCoordinates::half_pixel, "a"),
+          "layer \"a\" of type Resizing: resize_bilinear: expected a height and a width");
   // With padding same a window may be larger than the image.
   expect_result(MaxPool2D({.size = {9, 9}, .padding = Padding::same}), counted({1, 2, 2, 1}),
                 {1, 1, 1, 1}, {3});

@@ -191,6 +191,7 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
       {"max_pool2d"});
   for (const auto& [code, function] : {std::pair{OpCode::pad, "Graph::pad()"},
                                        {OpCode::reshape, "Graph::reshape()"},
+                                       {OpCode::resize_bilinear, "Graph::resize()"},
                                        {OpCode::resize_nearest_neighbor, "repeat_pixels()"},
                                        {OpCode::strided_slice, "Graph::slice()"},
                                        {OpCode::split, "Graph::slice()"},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/tests/runtime/bilinear_models.h>
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
@@ -323,6 +324,15 @@ template <class T>
 DrawnOperator drawn_resize(const Resize& r, DType dtype) {
   return {model_of(r, dtype),
           by_values<T>([r](const auto& x, Rounding) { return naive_resize(r, x); })};
+}
+
+template <class T>
+DrawnOperator drawn_bilinear(const Resize& r, DType dtype) {
+  return {model_of(r, dtype), by_values<T>([r, dtype](const auto& x, Rounding rounding) {
+            const bool xnnpack = rounding == Rounding::fp32;
+            const int units = dtype == DType::float32 ? 0 : xnnpack ? 2048 : 1024;
+            return naive_bilinear(r, x, units, xnnpack);
+          })};
 }
 
 // ---- One operand

@@ -148,18 +148,21 @@ struct Resize {
   std::vector<std::int32_t> image{1, 2, 3, 2};
   std::int32_t height = 4;
   std::int32_t width = 6;
-  ResizeNearestNeighborAttributes attributes{};
+  ResizeAttributes attributes{};
   QuantParams grid = quant(0.05F, 4);
+  OpCode code = OpCode::resize_nearest_neighbor;
 };
 
 inline IntegerModel model_of(const Resize& r, DType dtype = DType::int8) {
   const QuantParams none{{}, {}, 0, 0, 0};
-  const QuantParams grid = dtype == DType::int8 ? r.grid : none;
+  const QuantParams grid = dtype == DType::int8    ? r.grid
+                           : dtype == DType::int16 ? quant(r.grid.scale(), 0, dtype)
+                                                   : none;
   RawModelBuilder b;
   b.model.inputs = {b.activation("x", r.image, dtype, grid)};
   b.constant("size", {2}, DType::int32, std::vector{r.height, r.width}, none);
   b.model.outputs = {b.activation("y", {r.image[0], r.height, r.width, r.image[3]}, dtype, grid)};
-  b.op(OpCode::resize_nearest_neighbor, {0, 1}, 2, r.attributes);
+  b.op(r.code, {0, 1}, 2, r.attributes);
   for (const std::size_t i : {0U, 2U}) {
     ModelTensor& tensor = b.model.tensors[i];
     if (r.image[0] != 1) continue;

@@ -156,8 +156,9 @@ IntegerModel model_of_one(OpCode code) {
       return split_model(draw_splitting(draw));
     case OpCode::squeeze:
       return squeeze_model({1, 70, 1}, {-1});
+    case OpCode::resize_bilinear:
     case OpCode::resize_nearest_neighbor:
-      return model_of(Resize{});
+      return model_of(Resize{.code = code});
     case OpCode::dequantize:
       return unary(DType::int8, DType::float32, {});
     case OpCode::quantize:

@@ -61,6 +61,8 @@ inline std::vector<OperatorCase> operator_cases() {
       {"Squeeze", 20, drawn_squeeze},
       {"ResizeNearestNeighbor", 200,
        [](Draw& d) { return drawn_resize<Int8>(draw_resize(d), DType::int8); }},
+      {"ResizeBilinear", 200,
+       [](Draw& d) { return drawn_bilinear<Int8>(draw_bilinear(d), DType::int8); }},
       {"StridedSlice", 200,
        [](Draw& d) {
          const Slicing s = draw_slicing(d);
@@ -149,6 +151,10 @@ inline std::vector<OperatorCase> typed_operator_cases() {
       {"MeanFloat", 60, [](Draw& d) { return drawn_floats(draw_mean(d)); }},
       {"ResizeNearestNeighborFloat", 200,
        [](Draw& d) { return drawn_resize<float>(draw_resize(d), DType::float32); }},
+      {"ResizeBilinearFloat", 200,
+       [](Draw& d) { return drawn_bilinear<float>(draw_bilinear(d, true), DType::float32); }},
+      {"ResizeBilinearInt16", 200,
+       [](Draw& d) { return drawn_bilinear<std::int16_t>(draw_bilinear(d), DType::int16); }},
   };
   add_moving_cases<std::int16_t>(cases, "Int16");
   add_moving_cases<float>(cases, "Float");

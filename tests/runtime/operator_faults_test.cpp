@@ -135,7 +135,7 @@ FaultyOperator pad_v2() {
 }
 
 FaultyOperator resize() {
-  using Attributes = ResizeNearestNeighborAttributes;
+  using Attributes = ResizeAttributes;
   return {"ResizeNearestNeighbor",
           model_of(Resize{}),
           {{number(1, 0, 0), "expected output shape [1, 0, 6, 2], found [1, 4, 6, 2]"},
@@ -148,6 +148,13 @@ FaultyOperator resize() {
            {both(attribute(&Attributes::align_corners, true),
                  attribute(&Attributes::half_pixel_centers, true)),
             "exclude each other"}}};
+}
+
+FaultyOperator bilinear() {
+  FaultyOperator faulty = resize();
+  faulty.name = "ResizeBilinear";
+  faulty.model = model_of(Resize{.code = OpCode::resize_bilinear});
+  return faulty;
 }
 
 // ---- Operators of two operands
@@ -359,9 +366,10 @@ TEST_P(OperatorFaults, AreNamed) {
 INSTANTIATE_TEST_SUITE_P(, OperatorFaults,
                          ::testing::Values(split(), strided_slice(), strided_slice_of_any_batch(),
                                            transpose(), squeeze(), pad(), pad_v2(), resize(),
-                                           binary("Add", OpCode::add), binary("Sub", OpCode::sub),
-                                           binary("Mul", OpCode::mul), prelu(), batch_matmul(),
-                                           hard_swish(), maximum(), rsqrt(), mean(),
+                                           bilinear(), binary("Add", OpCode::add),
+                                           binary("Sub", OpCode::sub), binary("Mul", OpCode::mul),
+                                           prelu(), batch_matmul(), hard_swish(), maximum(),
+                                           rsqrt(), mean(),
                                            pool("AveragePool2D", OpCode::average_pool_2d),
                                            pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(),
                                            depthwise_conv_2d(), transpose_conv()),

@@ -106,6 +106,8 @@ std::vector<OperatorCase> large_cases() {
   Mean mean;
   mean.image = {1, 30, 40, 24};
   const Resize resize{.image = {1, 30, 40, 24}, .height = 60, .width = 120};
+  Resize bilinear = resize;
+  bilinear.code = OpCode::resize_bilinear;
   Pair pair;
   pair.first = {1, 17, 9, 40};
   pair.second = {1, 1, 1, 40};
@@ -123,6 +125,7 @@ std::vector<OperatorCase> large_cases() {
       {"LargePool2D", 4, always(drawn(pooling)), 5},
       {"LargeMean", 4, always(drawn(mean)), 5},
       {"LargeResizeNearestNeighbor", 2, always(drawn_resize<std::int8_t>(resize, DType::int8)), 3},
+      {"LargeResizeBilinear", 2, always(drawn_bilinear<std::int8_t>(bilinear, DType::int8)), 3},
       {"LargeBinary", 6,
        [pair](Draw& draw) { return drawn(with_constant(pair, draw), /*batched=*/true); }, 5},
       {"LargeSplit", 2, always(drawn_joined(split, split_and_join_model(split))), 1000},

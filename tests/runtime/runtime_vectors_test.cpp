@@ -60,6 +60,8 @@ std::vector<Row> rows() {
       {"PRELU", 2 * 9, "prelu"},
       {"QUANTIZE", 3 * 10},
       {"RESHAPE", 3 * 5},
+      // TFLite Micro has none of int16.
+      {"RESIZE_BILINEAR", 3 * 3 + 3 * 2, "sequence"},
       {"RESIZE_NEAREST_NEIGHBOR", 3 * 5},
       {"RSQRT", 3 * 5, "sequence"},
       {"SOFTMAX", 3 * 8},

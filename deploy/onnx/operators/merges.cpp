@@ -9,14 +9,6 @@ namespace {
 using Extents = OnnxNodes::Extents;
 using Names = OnnxNodes::Names;
 
-/// Appends the node `op` of x and an int64 constant; returns the name of its result.
-std::string with_integer(OnnxNodes& nodes, std::string_view op, const std::string& x,
-                         std::int64_t value, const std::string& name) {
-  const std::string constant = nodes.values().constant(name + "/by", OnnxType::int64, Extents{},
-                                                       std::vector<std::int64_t>{value});
-  return nodes.values().node(op, {x, constant}, name);
-}
-
 /// apply(first, second) of all pairs of codes as a table: for arithmetic that no nodes have.
 void write_pair_table(OnnxNodes& nodes, const Operands& o,
                       FunctionRef<std::int32_t(std::int32_t first, std::int32_t second)> apply) {
@@ -32,9 +24,9 @@ void write_pair_table(OnnxNodes& nodes, const Operands& o,
       nodes.values().constant(name + "/table", OnnxType::int8, Extents{256 * 256}, table);
   const std::string first = nodes.integers(o.op.inputs[0], OnnxType::int64, name + "/first");
   const std::string second = nodes.integers(o.op.inputs[1], OnnxType::int64, name + "/second");
-  const std::string row = with_integer(nodes, "Mul", first, 256, name + "/row");
+  const std::string row = nodes.with_integer("Mul", first, 256, name + "/row");
   const std::string pair = nodes.values().node("Add", {row, second}, name + "/pair");
-  const std::string index = with_integer(nodes, "Add", pair, 128 * 256 + 128, name + "/index");
+  const std::string index = nodes.with_integer("Add", pair, 128 * 256 + 128, name + "/index");
   nodes.node_to("Gather", {codes, index}, out);
 }
 
@@ -60,18 +52,17 @@ void add_rounded_once(OnnxNodes& nodes, const Operands& o, const QuantizedAdd& a
     const auto terms = adder.terms(i);
     const std::string side = name + (i == 0 ? "/first" : "/second");
     const std::string code = nodes.integers(o.op.inputs[i], OnnxType::int64, side);
-    products.push_back(with_integer(nodes, "Mul", code, terms[1] - terms[0], side + "/product"));
+    products.push_back(nodes.with_integer("Mul", code, terms[1] - terms[0], side + "/product"));
   }
   const std::string sum = nodes.values().node("Add", products, name + "/products");
   // Div rounds towards zero: made positive first, by whole steps, it rounds down as a shift does.
   constexpr std::int64_t kSteps = std::int64_t{1} << 20;
   const std::int64_t unit = std::int64_t{1} << adder.shift();
   const std::int64_t start = std::int64_t{adder.terms(0)[128]} + adder.terms(1)[128] + unit / 2;
-  const std::string positive =
-      with_integer(nodes, "Add", sum, start + kSteps * unit, name + "/sum");
-  const std::string steps = with_integer(nodes, "Div", positive, unit, name + "/steps");
+  const std::string positive = nodes.with_integer("Add", sum, start + kSteps * unit, name + "/sum");
+  const std::string steps = nodes.with_integer("Div", positive, unit, name + "/steps");
   nodes.finish_integers(
-      with_integer(nodes, "Add", steps, adder.zero_point() - kSteps, name + "/integers"), out,
+      nodes.with_integer("Add", steps, adder.zero_point() - kSteps, name + "/integers"), out,
       adder.limits());
 }
 

@@ -1,6 +1,5 @@
 #include <octet/deploy/onnx/operators.h>
 #include <octet/runtime/operators/pad.h>
-#include <octet/runtime/operators/resize_nearest_neighbor.h>
 #include <octet/runtime/operators/split.h>
 #include <octet/runtime/operators/strided_slice.h>
 #include <octet/runtime/operators/transpose.h>
@@ -102,41 +101,6 @@ void onnx_forms::transpose(OnnxNodes& nodes, const Operands& o) {
   const auto axes = permutation_of(o);
   nodes.node_to("Transpose", {nodes.values().value(o.op.inputs[0])}, o.op.outputs[0],
                 {{"perm", Extents(axes.begin(), axes.end())}});
-}
-
-namespace {
-
-/// Rows (axis 1) or columns (axis 2) by their numbers.
-std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& axis,
-                   std::int64_t number, const std::string& name) {
-  std::vector<std::int64_t> sources;
-  sources.reserve(static_cast<std::size_t>(axis.output()));
-  for (std::int32_t i = 0; i < axis.output(); ++i) sources.push_back(axis.source(i));
-  const std::string indices =
-      nodes.values().constant(name + "/from", OnnxType::int64, Extents{axis.output()}, sources);
-  return nodes.values().node("Gather", {x, indices}, name, {{"axis", number}});
-}
-
-}  // namespace
-
-/// Codes are copied, so that there is no way between codes and reals. A Resize where each row and
-/// column is repeated: by default it takes the pixel in which the centre of the new one lies. Other
-/// sizes by the numbers of rows and columns.
-void onnx_forms::resize_nearest_neighbor(OnnxNodes& nodes, const Operands& o) {
-  OnnxValues& values = nodes.values();
-  const std::int32_t out = o.op.outputs[0];
-  const std::string name = nodes.base_name(out);
-  const auto axes = nearest_axes(o);
-  const std::string x = values.value(o.op.inputs[0]);
-  if (axes[0].repeats() == 0 || axes[1].repeats() == 0) {
-    const std::string rows = gather(nodes, x, axes[0], 1, name + "/rows");
-    const std::string pixels = gather(nodes, rows, axes[1], 2, name + "/columns");
-    return nodes.node_to("Identity", {pixels}, out);
-  }
-  const std::string scales = values.constant(
-      name + "/scales",
-      {1.0F, static_cast<float>(axes[0].repeats()), static_cast<float>(axes[1].repeats()), 1.0F});
-  nodes.node_to("Resize", {x, "", scales}, out);
 }
 
 void onnx_forms::reshape(OnnxNodes& nodes, const Operands& o) { write_reshape(nodes, o); }

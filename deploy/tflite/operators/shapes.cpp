@@ -56,8 +56,18 @@ int transpose_release(int version) {
   return version == 2 ? 11400 : 10600;
 }
 
+int bilinear_version(const Operands& o) {
+  if (o.input().dtype == DType::int16) return 4;
+  return o.op.as<ResizeAttributes>().half_pixel_centers ? 3 : version_of_types(o);
+}
+
+int bilinear_release(int version) {
+  if (version >= 3) return version == 3 ? 20200 : 20500;
+  return version == 2 ? 11400 : 10700;
+}
+
 int resize_version(const Operands& o) {
-  const auto& a = o.op.as<ResizeNearestNeighborAttributes>();
+  const auto& a = o.op.as<ResizeAttributes>();
   return a.align_corners || a.half_pixel_centers ? 3 : version_of_types(o);
 }
 
@@ -118,12 +128,18 @@ TfliteOperator tflite_forms::transpose() {
           .options = kEmpty<tflite::TransposeOptions>};
 }
 
+TfliteOperator tflite_forms::resize_bilinear() {
+  return {.highest_version = 4,
+          .required_version = bilinear_version,
+          .first_release = bilinear_release,
+          .options = kOptional<tflite::ResizeBilinearOptions, ResizeAttributes>};
+}
+
 TfliteOperator tflite_forms::resize_nearest_neighbor() {
-  return {
-      .highest_version = 3,
-      .required_version = resize_version,
-      .first_release = resize_release,
-      .options = kOptional<tflite::ResizeNearestNeighborOptions, ResizeNearestNeighborAttributes>};
+  return {.highest_version = 3,
+          .required_version = resize_version,
+          .first_release = resize_release,
+          .options = kOptional<tflite::ResizeNearestNeighborOptions, ResizeAttributes>};
 }
 
 }  // namespace octet::detail

@@ -6,8 +6,6 @@
 #include <octet/layers/prelu.h>
 #include <octet/layers/smooth_activations.h>
 
-#include <limits>
-
 namespace octet::detail::onnx_import {
 namespace {
 
@@ -19,25 +17,6 @@ Imported add_elementwise(Builder& builder, const Node& node, std::unique_ptr<Lay
 
 Imported import_relu(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<ReLU>(), true);
-}
-
-/// A bound of Clip: an attribute up to opset 10, an input since.
-float bound(const Builder& builder, const Node& node, std::size_t i, std::string_view key,
-            float otherwise) {
-  const Constant* given = builder.constant(node, i);
-  return given == nullptr ? node.real(key, otherwise) : given->real();
-}
-
-Imported import_clip(Builder& builder, const Node& node) {
-  constexpr float kMost = std::numeric_limits<float>::max();
-  const float lo = bound(builder, node, 1, "min", -kMost);
-  const float hi = bound(builder, node, 2, "max", kMost);
-  if (lo == 0 && hi == 6) return add_elementwise(builder, node, std::make_unique<ReLU6>(), true);
-  if (lo == 0 && hi >= kMost) return import_relu(builder, node);
-  refuse(
-      "expected bounds 0 and 6 (ReLU6), or 0 alone (ReLU), found {} and {}: Octet has no other "
-      "clamp",
-      lo, hi);
 }
 
 Imported import_leaky_relu(Builder& builder, const Node& node) {
@@ -65,11 +44,6 @@ Imported import_sigmoid(Builder& builder, const Node& node) {
 
 Imported import_tanh(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<ActivationLayer>(Activation::tanh), false);
-}
-
-Imported import_elu(Builder& builder, const Node& node) {
-  if (node.real("alpha", 1.0F) != 1.0F) refuse("expected alpha 1, found {}", node.real("alpha", 1));
-  return add_elementwise(builder, node, std::make_unique<ELU>(), false);
 }
 
 Imported import_gelu(Builder& builder, const Node& node) {
@@ -101,16 +75,14 @@ Imported import_softmax(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<Softmax>(), true);
 }
 
-constexpr std::array<Operator, 10> kActivations = {{{"Clip", import_clip},
-                                                    {"Elu", import_elu},
-                                                    {"Gelu", import_gelu},
-                                                    {"HardSwish", import_hard_swish},
-                                                    {"LeakyRelu", import_leaky_relu},
-                                                    {"PRelu", import_prelu},
-                                                    {"Relu", import_relu},
-                                                    {"Sigmoid", import_sigmoid},
-                                                    {"Softmax", import_softmax},
-                                                    {"Tanh", import_tanh}}};
+constexpr std::array<Operator, 8> kActivations = {{{"Gelu", import_gelu},
+                                                   {"HardSwish", import_hard_swish},
+                                                   {"LeakyRelu", import_leaky_relu},
+                                                   {"PRelu", import_prelu},
+                                                   {"Relu", import_relu},
+                                                   {"Sigmoid", import_sigmoid},
+                                                   {"Softmax", import_softmax},
+                                                   {"Tanh", import_tanh}}};
 
 }  // namespace
 

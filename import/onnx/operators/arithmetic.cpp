@@ -3,14 +3,18 @@
 #include <octet/import/onnx/channels.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
+#include <octet/layers/leaky_relu.h>
 #include <octet/layers/maximum.h>
 #include <octet/layers/multiply.h>
+#include <octet/layers/smooth_activations.h>
 #include <octet/layers/subtract.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-// Arithmetic of two values, one of which may be a constant: one value, or one per channel.
+// Arithmetic of two values, one of which may be a constant: one value, or one per channel; and
+// functions of one value that are made of such.
 
 namespace octet::detail::onnx_import {
 namespace {
@@ -99,16 +103,20 @@ Node part_of(const Node& node, std::string_view part) {
   return made;
 }
 
-/// max(x, c) = relu(x - c) + c; min(x, c) = c - relu(c - x).
+/// max(x, c) = relu(x - c) + c for `sign` 1, min(x, c) = c - relu(c - x) for -1.
+Imported extreme(Builder& builder, const Node& node, const Imported& x, const Tensor& c,
+                 float sign) {
+  const Tensor signs = Tensor::full(c.shape(), sign);
+  const Imported apart = affine(builder, part_of(node, "/apart"), x, signs, c * -sign);
+  const Imported clamped =
+      elementwise(builder, part_of(node, "/clamp"), std::make_unique<ReLU>(), apart, true);
+  return affine(builder, node, clamped, signs, c);
+}
+
 Imported extreme_of_constant(Builder& builder, const Node& node, std::size_t computed) {
   const Constant& constant = builder.required_constant(node, 1 - computed);
   const Imported x = with_channels(builder, node, builder.input(node, computed), constant);
-  const Tensor c = channels_of(constant, x);
-  const Tensor sign = Tensor::full(c.shape(), node.op == "Max" ? 1.0F : -1.0F);
-  const Imported apart = affine(builder, part_of(node, "/apart"), x, sign, sign * c * -1.0F);
-  const Imported clamped =
-      elementwise(builder, part_of(node, "/clamp"), std::make_unique<ReLU>(), apart, true);
-  return affine(builder, node, clamped, sign, c);
+  return extreme(builder, node, x, channels_of(constant, x), node.op == "Max" ? 1.0F : -1.0F);
 }
 
 /// Max or Min of two values.
@@ -122,26 +130,101 @@ Imported import_extreme(Builder& builder, const Node& node) {
   return add_merge(builder, node, std::make_unique<Minimum>());
 }
 
+/// One value for each channel of x.
+Tensor all_channels(const Imported& x, float value) {
+  return Tensor::full({x.physical.rank() == 0 ? 1 : x.physical.dim(-1)}, value);
+}
+
+/// A bound of Clip: an attribute up to opset 10, an input since.
+float bound(const Builder& builder, const Node& node, std::size_t i, std::string_view key,
+            float otherwise) {
+  const Constant* given = builder.constant(node, i);
+  return given == nullptr ? node.real(key, otherwise) : given->real();
+}
+
+Imported import_clip(Builder& builder, const Node& node) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const float lo = bound(builder, node, 1, "min", -kMost);
+  const float hi = bound(builder, node, 2, "max", kMost);
+  if (!(lo <= hi)) refuse("expected bounds in order, found {} and {}", lo, hi);
+  Imported x = builder.input(node, 0);
+  const auto function = [&](std::unique_ptr<Layer> layer) {
+    return elementwise(builder, node, std::move(layer), x, true);
+  };
+  if (lo == 0 && hi == 6) return function(std::make_unique<ReLU6>());
+  if (lo == 0 && hi >= kMost) return function(std::make_unique<ReLU>());
+  const bool is_below = hi < kMost;
+  if (lo > -kMost) {
+    const Node lower = is_below ? part_of(node, "/lower") : node;
+    x = lo == 0 ? elementwise(builder, lower, std::make_unique<ReLU>(), x, true)
+                : extreme(builder, lower, x, all_channels(x, lo), 1.0F);
+  }
+  if (is_below) x = extreme(builder, node, x, all_channels(x, hi), -1.0F);
+  x.not_negative = lo >= 0;
+  return x;
+}
+
 /// max(0, min(1, alpha x + beta)): 6 times that is a ReLU6.
 Imported import_hard_sigmoid(Builder& builder, const Node& node) {
   const Imported& x = builder.input(node, 0);
-  const Shape channels{x.physical.rank() == 0 ? 1 : x.physical.dim(-1)};
-  const Imported scaled = affine(builder, part_of(node, "/scaled"), x,
-                                 Tensor::full(channels, 6.0F * node.real("alpha", 0.2F)),
-                                 Tensor::full(channels, 6.0F * node.real("beta", 0.5F)));
+  const Imported scaled =
+      affine(builder, part_of(node, "/scaled"), x, all_channels(x, 6.0F * node.real("alpha", 0.2F)),
+             all_channels(x, 6.0F * node.real("beta", 0.5F)));
   const Imported clamped =
       elementwise(builder, part_of(node, "/clamp"), std::make_unique<ReLU6>(), scaled, true);
-  return affine(builder, node, clamped, Tensor::full(channels, 1.0F / 6.0F),
-                Tensor::zeros(channels));
+  return affine(builder, node, clamped, all_channels(x, 1.0F / 6.0F), all_channels(x, 0.0F));
 }
 
-constexpr std::array<Operator, 7> kArithmetic = {{{"Add", import_arithmetic},
-                                                  {"Div", import_arithmetic},
-                                                  {"HardSigmoid", import_hard_sigmoid},
-                                                  {"Max", import_extreme},
-                                                  {"Min", import_extreme},
-                                                  {"Mul", import_arithmetic},
-                                                  {"Sub", import_arithmetic}}};
+/// Elu, or gamma times it: alpha (e^x - 1) below 0 is alpha times the ELU of alpha 1.
+Imported import_elu(Builder& builder, const Node& node) {
+  const bool is_selu = node.op == "Selu";
+  const float alpha = node.real("alpha", is_selu ? 1.67326319217681884765625F : 1.0F);
+  const float gamma = is_selu ? node.real("gamma", 1.05070102214813232421875F) : 1.0F;
+  if (!(alpha > 0 && gamma > 0)) {
+    refuse("expected alpha and gamma above 0, found {} and {}", alpha, gamma);
+  }
+  Imported x = builder.input(node, 0);
+  const auto named = [&](bool is_last, std::string_view part) {
+    return is_last ? node : part_of(node, part);
+  };
+  x = elementwise(builder, named(alpha == 1.0F && gamma == 1.0F, "/elu"), std::make_unique<ELU>(),
+                  x, false);
+  if (alpha != 1.0F) {
+    x = elementwise(builder, named(gamma == 1.0F, "/alpha"), std::make_unique<LeakyReLU>(alpha), x,
+                    false);
+  }
+  return affine(builder, node, x, all_channels(x, gamma), all_channels(x, 0.0F));
+}
+
+Imported import_negative(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  return affine(builder, node, x, all_channels(x, -1.0F), all_channels(x, 0.0F));
+}
+
+/// |x| = max(x, -x).
+Imported import_absolute(Builder& builder, const Node& node) {
+  const Imported x = builder.input(node, 0);
+  const Imported negative =
+      affine(builder, part_of(node, "/negative"), x, all_channels(x, -1.0F), all_channels(x, 0.0F));
+  Imported result = builder.add(node, std::make_unique<Maximum>(), {x, negative}, x.axes);
+  result.logical = x.logical;
+  result.flattened = x.flattened;
+  result.not_negative = true;
+  return result;
+}
+
+constexpr std::array<Operator, 12> kArithmetic = {{{"Abs", import_absolute},
+                                                   {"Add", import_arithmetic},
+                                                   {"Clip", import_clip},
+                                                   {"Div", import_arithmetic},
+                                                   {"Elu", import_elu},
+                                                   {"HardSigmoid", import_hard_sigmoid},
+                                                   {"Max", import_extreme},
+                                                   {"Min", import_extreme},
+                                                   {"Mul", import_arithmetic},
+                                                   {"Neg", import_negative},
+                                                   {"Selu", import_elu},
+                                                   {"Sub", import_arithmetic}}};
 
 }  // namespace
 

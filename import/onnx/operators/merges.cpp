@@ -2,6 +2,7 @@
 #include <octet/core/printable.h>
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/concatenate.h>
+#include <octet/runtime/kernel.h>
 
 #include <algorithm>
 #include <numeric>
@@ -66,7 +67,53 @@ Imported import_concat(Builder& builder, const Node& node) {
   return result;
 }
 
-constexpr std::array<Operator, 1> kMerges = {{{"Concat", import_concat}}};
+/// `count` times `x` along an axis of the model, of which it has one element.
+Imported repeated(Builder& builder, const Node& node, const Imported& x, Index axis, Index count) {
+  constexpr Index kMost = kMostInputs;
+  const Index parts = std::min(count, kMost);
+  std::vector<Imported> inputs;
+  for (Index i = 0; i < parts; ++i) {
+    const Index share = count / parts + (i < count % parts ? 1 : 0);
+    // At most two kinds.
+    if (i > 0 && i != count % parts) {
+      inputs.push_back(inputs.back());
+    } else {
+      inputs.push_back(share == 1 ? x : repeated(builder, node, x, axis, share));
+    }
+  }
+  return builder.add(node, std::make_unique<Concatenate>(axis), inputs, x.axes);
+}
+
+/// Axes of one element are repeated.
+Imported import_expand(Builder& builder, const Node& node) {
+  const std::vector<std::int64_t>& shape = builder.required_constant(node, 1).integers();
+  Imported x = builder.ordered(node, builder.input(node, 0));
+  const Index rank = x.logical.rank() + 1;
+  if (std::ssize(shape) > rank) refuse("expected at most {} axes, found {}", rank, shape.size());
+  if (x.logical.rank() == 3) x = builder.image(node, x);
+  const Index first = rank - std::ssize(shape);
+  for (Index i = 0; i < std::ssize(shape); ++i) {
+    const Index axis = first + i - 1;
+    const Index extent = shape[at(i)];
+    if (axis < 0) {
+      if (extent == 1 || extent == builder.batch()) continue;
+      refuse("expected the number of examples to stay, found {}", extent);
+    }
+    if (extent == 1 || extent == x.logical[axis]) continue;
+    const auto found = std::ranges::find(x.axes, axis);
+    if (x.logical[axis] != 1 || found == x.axes.end()) {
+      refuse("expected an axis of one element to repeat, found {} for {}", fmt::join(shape, ", "),
+             x.logical.to_string());
+    }
+    const bool not_negative = x.not_negative;
+    x = repeated(builder, node, x, found - x.axes.begin(), extent);
+    x.not_negative = not_negative;
+  }
+  return x;
+}
+
+constexpr std::array<Operator, 2> kMerges = {
+    {{"Concat", import_concat}, {"Expand", import_expand}}};
 
 }  // namespace
 

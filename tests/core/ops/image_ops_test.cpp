@@ -78,6 +78,14 @@ TEST(ImageOps, Gradients) {
     const Tensor x = random_tensor(shape, 1);
     expect_gradient([](const auto& in) { return pad2d(in[0], {1, 0, 2, 3}); }, {x});
     expect_gradient([](const auto& in) { return upsample2d(in[0], {3, 2}); }, {x});
+    for (const auto coordinates : {ResizeCoordinates::half_pixel, ResizeCoordinates::align_corners,
+                                   ResizeCoordinates::asymmetric}) {
+      expect_gradient(
+          [&](const auto& in) {
+            return resize_bilinear(in[0], {7, 2}, coordinates);
+          },
+          {x});
+    }
   }
 }
 
@@ -86,7 +94,7 @@ TEST(ImageOps, SameBytesOnAnyNumberOfThreads) {
   expect_same_on_any_threads([&] {
     std::vector<Tensor> results;
     const Tensor a = leaf(x.clone());
-    for (Tensor y : {pad2d(a, {1, 2, 3, 4}), upsample2d(a, {3, 2})}) {
+    for (Tensor y : {pad2d(a, {1, 2, 3, 4}), upsample2d(a, {3, 2}), resize_bilinear(a, {90, 20})}) {
       y.backward(random_tensor(y.shape(), 2));
       results.push_back(y.detach());
       results.push_back(a.grad().clone());

@@ -45,7 +45,7 @@ class RandomImageNet {
   }
 
   void step() {
-    switch (random_.integer(0, 6)) {
+    switch (random_.integer(0, 7)) {
       case 0:
         model_.add(MaxPool2D(pool()));
         break;
@@ -62,6 +62,11 @@ class RandomImageNet {
       case 5:
         model_.add(UpSampling2D({random_.integer(1, 2), random_.integer(1, 3)}));
         break;
+      case 6: {
+        const auto coordinates = static_cast<ResizeCoordinates>(random_.integer(0, 2));
+        model_.add(Resizing({random_.integer(2, 9), random_.integer(2, 9)}, coordinates));
+        break;
+      }
       default:
         break;
     }
@@ -124,6 +129,9 @@ TEST(QuantizedImages, OperatorsOfEachLayer) {
   EXPECT_EQ(codes(AveragePool2D()), std::vector{OpCode::average_pool_2d});
   EXPECT_EQ(codes(ZeroPadding2D({.left = 1})), std::vector{OpCode::pad});
   EXPECT_EQ(codes(UpSampling2D({2, 3})), std::vector{OpCode::resize_nearest_neighbor});
+  EXPECT_EQ(codes(UpSampling2D({2, 3}, Interpolation::bilinear)),
+            std::vector{OpCode::resize_bilinear});
+  EXPECT_EQ(codes(Resizing({7, 3})), std::vector{OpCode::resize_bilinear});
   EXPECT_EQ(codes(GlobalMaxPool2D()), (std::vector{OpCode::max_pool_2d, OpCode::reshape}));
   EXPECT_EQ(codes(GlobalAveragePool2D()), (std::vector{OpCode::average_pool_2d, OpCode::reshape}));
   const IntegerModel model = lower(quantized_alone(
@@ -154,8 +162,8 @@ TEST(QuantizedImages, AMeanIsRoundedToACodeOfTheGridItReads) {
 TEST(QuantizedImages, PixelsAreRepeatedWhereFloatsWouldMissOne) {
   for (const Index factor : {Index{2}, Index{41}}) {
     const IntegerModel model = lower(quantized_alone(UpSampling2D({1, factor}), {2, 3, 1}));
-    EXPECT_EQ(model.operators[0].as<ResizeNearestNeighborAttributes>(),
-              (ResizeNearestNeighborAttributes{.half_pixel_centers = factor == 41}));
+    EXPECT_EQ(model.operators[0].as<ResizeAttributes>(),
+              (ResizeAttributes{.half_pixel_centers = factor == 41}));
     Interpreter interpreter(model);
     const std::vector<std::int8_t> x = {-100, -3, 9, 40, 80, 127};
     std::ranges::copy(x, interpreter.input<std::int8_t>().begin());

@@ -1,0 +1,124 @@
+#include <octet/deploy/onnx/operators.h>
+#include <octet/deploy/onnx/operators/images.h>
+#include <octet/runtime/operators/resize_bilinear.h>
+#include <octet/runtime/operators/resize_nearest_neighbor.h>
+
+#include <cmath>
+#include <limits>
+
+namespace octet::detail {
+namespace {
+
+using Extents = OnnxNodes::Extents;
+
+/// Rows (axis 1) or columns (axis 2) by their numbers.
+std::string gather(OnnxNodes& nodes, const std::string& x, const Extents& sources,
+                   std::int64_t axis, const std::string& name) {
+  const std::string indices = nodes.values().constant(name + "/from", OnnxType::int64,
+                                                      Extents{std::ssize(sources)}, sources);
+  return nodes.values().node("Gather", {x, indices}, name, {{"axis", axis}});
+}
+
+std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& along,
+                   std::int64_t axis, const std::string& name) {
+  Extents sources;
+  for (std::int32_t i = 0; i < along.output(); ++i) sources.push_back(along.source(i));
+  return gather(nodes, x, sources, axis, name);
+}
+
+/// Integers `x` between those at the taps along an axis, times 2^bits.
+std::string interpolate(OnnxNodes& nodes, const std::string& x,
+                        std::span<const QuantizedBilinear::Tap> taps, int bits, std::int64_t axis,
+                        const std::string& name) {
+  OnnxValues& values = nodes.values();
+  Extents lower;
+  Extents upper;
+  Extents weights;
+  for (const auto& tap : taps) {
+    lower.push_back(tap.lower);
+    upper.push_back(tap.upper);
+    weights.push_back(tap.weight);
+  }
+  const std::string low = gather(nodes, x, lower, axis, name + "/lower");
+  const std::string high = gather(nodes, x, upper, axis, name + "/upper");
+  // With room for the columns and the channels behind a row, for the channels behind a column.
+  Extents shape(static_cast<std::size_t>(4 - axis), 1);
+  shape[0] = std::ssize(weights);
+  const std::string weight = values.constant(name + "/weights", OnnxType::int64, shape, weights);
+  const std::string apart = values.node("Sub", {high, low}, name + "/apart");
+  const std::string part = values.node("Mul", {apart, weight}, name + "/part");
+  const std::string whole =
+      nodes.with_integer("Mul", low, std::int64_t{1} << bits, name + "/whole");
+  return values.node("Add", {whole, part}, name);
+}
+
+/// In integers, and rounded by a division.
+void write_bilinear_integers(OnnxNodes& nodes, const Operands& o) {
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const auto bilinear = QuantizedBilinear::make({o.model, o.op, Rounding::fp32});
+  const std::string codes = nodes.integers(o.op.inputs[0], OnnxType::int64, name + "/codes");
+  const std::string columns =
+      interpolate(nodes, codes, bilinear.columns, bilinear.bits, 2, name + "/columns");
+  const std::string rows =
+      interpolate(nodes, columns, bilinear.rows, bilinear.bits, 1, name + "/rows");
+  // Div rounds towards zero: made positive first, by whole steps, it rounds half steps upwards.
+  const std::int64_t unit = std::int64_t{1} << (2 * bilinear.bits);
+  constexpr std::int64_t kLowest = -128;
+  const std::string positive =
+      nodes.with_integer("Add", rows, unit / 2 - kLowest * unit, name + "/positive");
+  const std::string steps = nodes.with_integer("Div", positive, unit, name + "/steps");
+  nodes.finish_integers(nodes.with_integer("Add", steps, kLowest, name + "/integers"), out,
+                        {-128, 127});
+}
+
+/// The scale of a Resize by which it makes `output` of `input` pixels: it rounds down.
+float resize_scale(std::int32_t input, std::int32_t output) {
+  float scale = static_cast<float>(output) / static_cast<float>(input);
+  while (double{scale} * input < output) {
+    scale = std::nextafter(scale, std::numeric_limits<float>::infinity());
+  }
+  return scale;
+}
+
+}  // namespace
+
+/// Codes are copied, so that there is no way between codes and reals. A Resize where each row and
+/// column is repeated: by default it takes the pixel in which the centre of the new one lies. Other
+/// sizes by the numbers of rows and columns.
+void onnx_forms::resize_nearest_neighbor(OnnxNodes& nodes, const Operands& o) {
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const auto axes = nearest_axes(o);
+  const std::string x = values.value(o.op.inputs[0]);
+  if (axes[0].repeats() == 0 || axes[1].repeats() == 0) {
+    const std::string rows = gather(nodes, x, axes[0], 1, name + "/rows");
+    const std::string pixels = gather(nodes, rows, axes[1], 2, name + "/columns");
+    return nodes.node_to("Identity", {pixels}, out);
+  }
+  const std::string scales = values.constant(
+      name + "/scales",
+      {1.0F, static_cast<float>(axes[0].repeats()), static_cast<float>(axes[1].repeats()), 1.0F});
+  nodes.node_to("Resize", {x, "", scales}, out);
+}
+
+/// Style exact computes as XNNPACK does, in integers; a Resize interpolates reals.
+void onnx_forms::resize_bilinear(OnnxNodes& nodes, const Operands& o) {
+  if (nodes.exact() && o.input().is_quantized()) return write_bilinear_integers(nodes, o);
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const auto& from = o.input().shape;
+  const auto& to = o.output().shape;
+  const std::string x = channels_first(nodes, nodes.values().reals(o.op.inputs[0]), name);
+  const std::string scales = nodes.values().constant(
+      name + "/scales", {1.0F, 1.0F, resize_scale(from[1], to[1]), resize_scale(from[2], to[2])});
+  const auto coordinates = resize_coordinates(o.op.as<ResizeAttributes>());
+  const std::string y = nodes.values().node(
+      "Resize", {x, "", scales}, name + "/resized",
+      {{"mode", "linear"},
+       {"coordinate_transformation_mode", std::string(to_string(coordinates))}});
+  nodes.finish(channels_last(nodes, y, name), out);
+}
+
+}  // namespace octet::detail
