@@ -83,6 +83,7 @@ struct ExportOptions {
   std::string c;
   std::string c_code = "fast";
   bool c_input_in_arena = false;
+  std::optional<std::int64_t> ram;
   std::string tflm;
   std::string tflite;
   ContractOptions contract;

@@ -49,6 +49,13 @@ void show_pruned(const std::vector<PrunedUnits>& layers, const IntegerModel& bef
        old_cost.multiply_adds, cost.constant_bytes, old_cost.constant_bytes);
 }
 
+/// Prints what C source takes of RAM, and how it came to that.
+void show_ram(const CSource& source) {
+  show("RAM: {} bytes of static buffers, {} of inputs and outputs beside them; {} code, {}\n",
+       source.ram_bytes, source.caller_bytes, source.code == CCode::fast ? "fast" : "small",
+       source.input_in_arena ? "the input in the static buffers" : "the input of the caller");
+}
+
 }  // namespace
 
 void export_model(const ExportOptions& options) {
@@ -66,9 +73,12 @@ void export_model(const ExportOptions& options) {
                 .code_outputs = options.codes});
   }
   if (!options.c.empty()) {
-    write_c_source(pruned, options.c,
-                   {.code = options.c_code == "fast" ? CCode::fast : CCode::small,
-                    .input_in_arena = options.c_input_in_arena});
+    const CSource source =
+        write_c_source(pruned, options.c,
+                       {.code = options.c_code == "fast" ? CCode::fast : CCode::small,
+                        .input_in_arena = options.c_input_in_arena,
+                        .ram = options.ram});
+    if (options.ram) show_ram(source);
   }
   if (!options.tflm.empty()) write_tflite(decode_weights(shown), options.tflm);
   if (!options.tflite.empty()) write_tflite(shown, options.tflite);

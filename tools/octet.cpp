@@ -152,6 +152,12 @@ void add_export(CLI::App& app) {
                  "again once it is read")
       ->needs(c);
   command
+      ->add_option("--ram", options->ram,
+                   "Most bytes of RAM of the C source, with input and output: where it takes more, "
+                   "the input lies in the static buffers, the code is small, or both")
+      ->check(CLI::PositiveNumber)
+      ->needs(c);
+  command
       ->add_option(
           "--style", options->style,
           "exact (default): equal values in any runtime; standard: every scale at its tensor")

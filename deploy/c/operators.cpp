@@ -7,7 +7,7 @@
 namespace octet::detail {
 namespace {
 
-constexpr std::string_view kByteTable = R"(/* @summary@. */
+constexpr std::string_view kTableLayer = R"(/* @summary@. */
 static void @layer@(const @from_type@ *input, @to_type@ *output)
 {
     for (int32_t i = 0; i < @size@; ++i) {
@@ -67,6 +67,33 @@ std::int64_t c_scratch_bytes(const CPlan& plan, CKernel kernel, std::int64_t dep
   throw InvalidArgument("c source: a CKernel outside the enumeration");
 }
 
+std::optional<COverlap> elementwise_overlap(const CPlan& /*plan*/, const KernelSource& source,
+                                            std::size_t input) {
+  if (source.input(input).size() != source.output().size()) return std::nullopt;
+  return COverlap{};
+}
+
+COverlap window_overlap(const KernelSource& source, const Window& window, bool windows_are_copied) {
+  const std::int64_t channels = source.input().shape[3];
+  const std::int64_t units = source.output().shape[3];
+  const auto pixel = [](const WindowAxis& axis, std::int64_t output) {
+    return std::clamp<std::int64_t>(axis.first(output), 0, axis.input - 1);
+  };
+  COverlap overlap;
+  // The first byte that is read for an output or for one behind it, from the last output up.
+  std::int64_t read = source.input().size();
+  for (std::int64_t output = source.input().shape[0] * window.outputs(); output-- > 0;) {
+    const std::int64_t written = (output + 1) * units;
+    const std::int64_t behind = read;
+    const std::int64_t image = output / window.outputs();
+    const std::int64_t y = pixel(window.y, output % window.outputs() / window.x.output);
+    const std::int64_t x = pixel(window.x, output % window.x.output);
+    read = std::min(read, (image * window.inputs() + y * window.x.input + x) * channels);
+    overlap.lead = std::max(overlap.lead, written - (windows_are_copied ? behind : read));
+  }
+  return overlap;
+}
+
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
   const ByteTable by_bits = byte_table(step.source);
   const bool from_signed = step.source.input().dtype == DType::int8;
@@ -82,7 +109,7 @@ CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
   f["offset"] = from_signed ? " + 128" : "";
   layer.constants = fmt::format("/* By code, {} first. */\n", from_signed ? -128 : 0);
   layer.constants += array_text(f["to_type"], f["layer"] + "_table", table);
-  layer.function = fill(kByteTable, f);
+  layer.function = fill(kTableLayer, f);
   layer.flash_bytes = 256;
   return layer;
 }

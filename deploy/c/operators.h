@@ -4,12 +4,20 @@
 #include <octet/core/window.h>
 #include <octet/deploy/c/plan.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 // One operator as a C function and its constants.
 
 namespace octet::detail {
+
+/// How an operator's output may lie over an input of it: from `lead` bytes in front of that on, a
+/// multiple of `unit` bytes apart, no byte is written before the input's byte has been read.
+struct COverlap {
+  std::int64_t lead = 0;
+  std::int64_t unit = 1;
+};
 
 /// One operator in C source.
 struct COperator {
@@ -20,6 +28,9 @@ struct COperator {
   CLayer (*make)(const CPlan& plan, const CStep& step);
   /// Bytes of the memory that a step works in; null where none needs any.
   std::int64_t (*scratch_bytes)(const CPlan& plan, const KernelSource& source) = nullptr;
+  /// How its output may lie over that input; null, or nothing, where it may not.
+  std::optional<COverlap> (*overlap)(const CPlan& plan, const KernelSource& source,
+                                     std::size_t input) = nullptr;
 };
 
 /// The operators, by families in operators/.
@@ -55,7 +66,18 @@ CFactor c_factor(float factor, std::int64_t largest_sum);
 std::int64_t c_scratch_bytes(const CPlan& plan, CKernel kernel, std::int64_t depth,
                              const Window& window);
 
+/// An operator that reads an input of its output's size element by element, each before it writes
+/// that of its output.
+std::optional<COverlap> elementwise_overlap(const CPlan& plan, const KernelSource& source,
+                                            std::size_t input);
+
+/// An operator whose windows slide over images in order. Where `windows_are_copied`, each is copied
+/// before its output is written.
+COverlap window_overlap(const KernelSource& source, const Window& window, bool windows_are_copied);
+
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);
+inline constexpr COperator kByteTable{
+    .reads_all_inputs = false, .make = make_byte_table_layer, .overlap = elementwise_overlap};
 
 }  // namespace octet::detail

@@ -124,7 +124,8 @@ class Layout {
     find_needed();
     find_homes();
     // What steps work in begins at words.
-    MemoryPlan memory = plan_memory(uses_, scratch_.empty() ? 1 : sizeof(std::int32_t));
+    MemoryPlan memory =
+        plan_memory(uses_, scratch_.empty() ? 1 : sizeof(std::int32_t), find_overlaps());
     plan_.arena_bytes = static_cast<std::int64_t>((memory.total_bytes + 3) / 4 * 4);
     offsets_ = std::move(memory.offsets);
     for (const Operator& op : model_.operators) {
@@ -214,6 +215,37 @@ class Layout {
         use(input).last = std::ssize(model_.operators);
       }
     }
+  }
+
+  /// Where outputs may lie over what their operator is the last to read.
+  std::vector<MemoryOverlap> find_overlaps() {
+    std::vector<MemoryOverlap> overlaps;
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      const Operator& op = model_.operators[i];
+      if (!is_needed(op)) continue;
+      std::map<std::int32_t, std::optional<COverlap>> by_home;
+      for (std::size_t k = 0; k < values_of(op).size(); ++k) {
+        const std::int32_t in = home(op.inputs[k]);
+        if (use(in).last != static_cast<std::ptrdiff_t>(i)) continue;
+        const auto found = overlap_of(op, k);
+        const auto [at, is_first] = by_home.emplace(in, found);
+        // Elementwise both times, or not at all.
+        if (!is_first && (!found || found->lead > 0)) at->second.reset();
+      }
+      for (const auto& [in, overlap] : by_home) {
+        if (!overlap) continue;
+        overlaps.push_back({static_cast<std::size_t>(op.outputs[0]), static_cast<std::size_t>(in),
+                            static_cast<std::size_t>(overlap->lead),
+                            static_cast<std::size_t>(overlap->unit)});
+      }
+    }
+    return overlaps;
+  }
+
+  std::optional<COverlap> overlap_of(const Operator& op, std::size_t input) const {
+    const auto overlap = c_operator(op.code).overlap;
+    if (overlap == nullptr) return std::nullopt;
+    return overlap(plan_, {model_, op, plan_.rounding}, input);
   }
 
   /// Where the values of tensor i lie, and of which type that memory is.

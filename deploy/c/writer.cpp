@@ -6,6 +6,7 @@
 #include <octet/deploy/export_size.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace octet {
@@ -156,6 +157,10 @@ std::string float_helpers_text(const CPlan& plan) {
 CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   CSource figures;
   figures.name = plan.name;
+  figures.code = plan.code;
+  figures.input_in_arena = plan.input_in_arena;
+  figures.caller_bytes = detail::size_of(plan.outputs);
+  if (!plan.input_in_arena) figures.caller_bytes += detail::size_of(plan.inputs);
   figures.ram_bytes = plan.arena_bytes + detail::c_unpacked_bytes(layers);
   figures.flash_bytes = plan.constant_bytes;
   for (const CLayer& layer : layers) {
@@ -166,9 +171,7 @@ CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   return figures;
 }
 
-}  // namespace
-
-CSource to_c_source(const IntegerModel& model, std::string_view name,
+CSource make_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options) {
   const CPlan plan = detail::make_c_plan(model, name, options);
   std::vector<CLayer> layers;
@@ -202,6 +205,41 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
   result.source += float_helpers_text(plan);
   result.source += detail::c_self_test(plan, options);
   return result;
+}
+
+/// The options, and those that take less RAM, from the least change on.
+std::vector<CSourceOptions> smaller_options(const CSourceOptions& options) {
+  std::vector<CSourceOptions> all = {options};
+  const auto add = [&](bool in_arena, CCode code) {
+    CSourceOptions changed = options;
+    changed.input_in_arena = options.input_in_arena || in_arena;
+    if (code == CCode::small) changed.code = code;
+    all.push_back(changed);
+  };
+  if (!options.input_in_arena) add(true, CCode::fast);
+  if (options.code == CCode::fast) add(false, CCode::small);
+  if (!options.input_in_arena && options.code == CCode::fast) add(true, CCode::small);
+  return all;
+}
+
+}  // namespace
+
+CSource to_c_source(const IntegerModel& model, std::string_view name,
+                    const CSourceOptions& options) {
+  if (!options.ram) return make_source(model, name, options);
+  std::optional<CSource> least;
+  const auto total = [](const CSource& source) { return source.ram_bytes + source.caller_bytes; };
+  for (const CSourceOptions& candidate : smaller_options(options)) {
+    CSource source = make_source(model, name, candidate);
+    if (total(source) <= *options.ram) return source;
+    if (!least || total(source) < total(*least)) least = std::move(source);
+  }
+  throw InvalidArgument(fmt::format(
+      "c source: expected a network that takes at most {} bytes of RAM, found one that takes {} at "
+      "least, with {} in its static buffers and {} code: {} of static buffers, {} of inputs and "
+      "outputs beside them. Allow that, or make its largest images smaller",
+      *options.ram, total(*least), least->input_in_arena ? "the input" : "no input",
+      least->code == CCode::small ? "small" : "fast", least->ram_bytes, least->caller_bytes));
 }
 
 CSource write_c_source(const IntegerModel& model, const std::filesystem::path& stem,

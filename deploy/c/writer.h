@@ -42,6 +42,10 @@ struct CSourceOptions {
   /// Whether the static buffers have a place for each input, NAME_input_buffer(), that is used
   /// again once the input is read. NAME_invoke() takes an input from there or from elsewhere.
   bool input_in_arena = false;
+  /// The most bytes of RAM that static buffers, inputs and outputs may take. Where they take more
+  /// with the options above, the inputs lie in the static buffers, or the code is small, or both:
+  /// the first of these that fits.
+  std::optional<std::int64_t> ram{};
   /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
   /// their values one after the other. Empty: four random samples, or fewer large ones.
   std::vector<float> self_test_inputs{};
@@ -58,6 +62,11 @@ struct CSource {
   /// Bytes of static buffers: values between operators, and what kernels work in; the caller's
   /// input and output come on top.
   std::int64_t ram_bytes = 0;
+  /// Bytes of inputs and outputs that have no place in the static buffers.
+  std::int64_t caller_bytes = 0;
+  /// As in the options, or as CSourceOptions::ram has chosen.
+  CCode code = CCode::fast;
+  bool input_in_arena = false;
   /// Multiply-accumulates of one sample.
   std::int64_t macs = 0;
   /// The largest value of either sign that any sum can reach.
@@ -79,10 +88,10 @@ struct CSource {
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model
-/// that is no graph of int8 operators, for self-test inputs that are no whole samples, and for what
-/// makes too much text: samples of more than 2^22 values in all, or operators that share constants,
-/// each of which writes them out (64 MiB, or 16 bytes for every byte of constants); FormatError
-/// where the model is not valid.
+/// that is no graph of int8 operators, for one that takes more RAM than it may, for self-test
+/// inputs that are no whole samples, and for what makes too much text: samples of more than 2^22
+/// values in all, or operators that share constants, each of which writes them out (64 MiB, or 16
+/// bytes for every byte of constants); FormatError where the model is not valid.
 CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options = {});
 

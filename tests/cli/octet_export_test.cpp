@@ -84,6 +84,25 @@ TEST_F(OctetExport, WritesCSourceAsItIsTold) {
   EXPECT_EQ(text_of(path("net.h")), to_c_source(model_, "net", {.input_in_arena = true}).header);
 }
 
+TEST_F(OctetExport, MeetsABoundOfRamOrSaysTheLeast) {
+  const CSource fast = to_c_source(model_, "net");
+  const CSource least = to_c_source(model_, "net", {.code = CCode::small, .input_in_arena = true});
+  const std::vector<std::string> source = {"--c", path("net"), "--no-prune-constant", "--ram"};
+  const auto with = [&](std::int64_t bytes) {
+    std::vector<std::string> options = source;
+    options.push_back(std::to_string(bytes));
+    return options;
+  };
+  const ProcessResult result = run(with(fast.ram_bytes + fast.caller_bytes));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_mentions(result.out, fmt::format("RAM: {} bytes of static buffers", fast.ram_bytes));
+  EXPECT_EQ(text_of(path("net.h")), fast.header);
+  const std::int64_t total = least.ram_bytes + least.caller_bytes;
+  EXPECT_EQ(run(with(total)).exit_code, 0);
+  expect_failure(with(1), 1, "expected a network that takes at most 1 bytes of RAM");
+  expect_failure(with(0), 2, "--ram");
+}
+
 TEST_F(OctetExport, DropsConstantUnitsInCSourceOrWhereItIsTold) {
   IntegerModel model = model_;
   set_bias(model, 0, 2, -kHuge);

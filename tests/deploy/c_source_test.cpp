@@ -25,8 +25,9 @@ TEST(CSource, HeaderStatesTheModel) {
   // Weights of an even number of units, up to a depth of 8, and 16 zeros behind them; starts of a
   // multiple of 4; four factors and a structure for each layer, and the softmax's 256 words.
   EXPECT_EQ(source.flash_bytes, 8 * 6 + 8 * 4 + 4 * (8 + 4) + 2 * (16 + 20 + 44) + 1024);
-  // The values between layers, in words, and a row of 8 in 16 bits that a layer works in.
-  EXPECT_EQ(source.ram_bytes, 8 + 4 + 16);
+  // The values between layers, in words and those of the second over those of the first, and a row
+  // of 8 in 16 bits that a layer works in.
+  EXPECT_EQ(source.ram_bytes, 8 + 16);
   const auto bytes = to_tflite(model);
   const auto crc = static_cast<unsigned>(crc32(0, bytes.data(), static_cast<uInt>(bytes.size())));
   char hash[16];
@@ -48,7 +49,7 @@ TEST(CSource, HeaderStatesTheModel) {
            "#define TINY_NET_OUTPUT_SCALE 0.00390625f\n",
            "#define TINY_NET_OUTPUT_ZERO_POINT (-128)\n",
            "#define TINY_NET_FLASH_BYTES " + std::to_string(source.flash_bytes) + "\n",
-           "#define TINY_NET_RAM_BYTES 28\n",
+           "#define TINY_NET_RAM_BYTES 24\n",
            "#define TINY_NET_MACS 45\n",
            "#define TINY_NET_ACCUMULATOR_BOUND " + std::to_string(source.accumulator_bound) + "\n",
            "#define TINY_NET_ROUNDING \"double\"\n",
@@ -57,6 +58,34 @@ TEST(CSource, HeaderStatesTheModel) {
        }) {
     expect_mentions(source.header, line);
   }
+}
+
+TEST(CSource, ChoosesWhatTakesAsMuchRamAsItMay) {
+  const IntegerModel model = everything();
+  const auto total_of = [](const CSource& s) { return s.ram_bytes + s.caller_bytes; };
+  std::map<std::pair<bool, CCode>, std::int64_t> bytes;
+  for (const bool in_arena : {false, true}) {
+    for (const CCode code : {CCode::fast, CCode::small}) {
+      const CSource s = to_c_source(model, "net", {.code = code, .input_in_arena = in_arena});
+      bytes[{in_arena, code}] = total_of(s);
+    }
+  }
+  std::int64_t least = bytes[{false, CCode::fast}];
+  for (const auto& [choice, total] : bytes) {
+    least = std::min(least, total);
+    const CSource s = to_c_source(model, "net", {.ram = total});
+    EXPECT_LE(total_of(s), total);
+    EXPECT_EQ(
+        s.source,
+        to_c_source(model, "net", {.code = s.code, .input_in_arena = s.input_in_arena}).source);
+  }
+  const CSource asked = to_c_source(model, "net", {.ram = bytes[{false, CCode::fast}]});
+  EXPECT_FALSE(asked.input_in_arena);
+  EXPECT_EQ(asked.code, CCode::fast);
+  EXPECT_LT(least, total_of(asked));
+  expect_throws<InvalidArgument>(
+      [&] { to_c_source(model, "net", {.ram = least - 1}); },
+      {fmt::format("at most {} bytes of RAM", least - 1), fmt::format("takes {} at least", least)});
 }
 
 TEST(CSource, HeaderStatesTheOtherCodesBuffers) {

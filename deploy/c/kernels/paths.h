@@ -61,6 +61,11 @@ typedef uint8_t @name@_row;
 #ifndef @NAME@_APART
 #define @NAME@_APART
 #endif
+#ifdef __GNUC__
+#define @NAME@_ALONE __attribute__((noinline)) /* inside another function its sums have fewer registers */
+#else
+#define @NAME@_ALONE
+#endif
 #if defined(__riscv) && defined(__GNUC__)
 /* GCC 12 would load the values of many products first, and keep sums on the stack. */
 #define @NAME@_IN_ORDER __asm__ volatile("" ::: "memory")

@@ -158,7 +158,7 @@ static void @name@_store@twice@(const @name@_sums *s, int32_t unit, int32_t sum0
 #endif
 
 /* The outputs of four rows, two units at a time where registers suffice. */
-static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *rows, const int32_t *totals,
+@NAME@_ALONE static void @name@_sums_of_rows@twice@(const @name@_sums *s, const @name@_row *rows, const int32_t *totals,
         int8_t *output)
 {
     const int32_t units = s->units;

@@ -58,28 +58,24 @@ CLayer make_softmax_layer(const CPlan& plan, const CStep& step) {
 
 }  // namespace
 
-COperator c_forms::relu() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-COperator c_forms::relu6() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-COperator c_forms::relu_n1_to_1() {
-  return {.reads_all_inputs = false, .make = make_byte_table_layer};
+COperator c_forms::relu() { return kByteTable; }
+COperator c_forms::relu6() { return kByteTable; }
+COperator c_forms::relu_n1_to_1() { return kByteTable; }
+
+COperator c_forms::elu() { return kByteTable; }
+COperator c_forms::gelu() { return kByteTable; }
+COperator c_forms::rsqrt() { return kByteTable; }
+
+COperator c_forms::leaky_relu() { return kByteTable; }
+
+COperator c_forms::hard_swish() { return kByteTable; }
+
+COperator c_forms::logistic() { return kByteTable; }
+
+COperator c_forms::tanh() { return kByteTable; }
+
+COperator c_forms::softmax() {
+  return {.reads_all_inputs = false, .make = make_softmax_layer, .overlap = elementwise_overlap};
 }
-
-COperator c_forms::elu() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-COperator c_forms::gelu() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-COperator c_forms::rsqrt() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-
-COperator c_forms::leaky_relu() {
-  return {.reads_all_inputs = false, .make = make_byte_table_layer};
-}
-
-COperator c_forms::hard_swish() {
-  return {.reads_all_inputs = false, .make = make_byte_table_layer};
-}
-
-COperator c_forms::logistic() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-
-COperator c_forms::tanh() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-
-COperator c_forms::softmax() { return {.reads_all_inputs = false, .make = make_softmax_layer}; }
 
 }  // namespace octet::detail

@@ -189,6 +189,17 @@ std::int64_t conv_2d_scratch(const CPlan& plan, const KernelSource& source) {
   return kernel ? c_scratch_bytes(plan, *kernel, n.depth, geometry.window) : 0;
 }
 
+std::optional<COverlap> conv_2d_overlap(const CPlan& plan, const KernelSource& source,
+                                        std::size_t /*input*/) {
+  const Conv2DGeometry geometry = conv_2d_geometry(source);
+  if (geometry.is_matrix_product()) {
+    return fully_connected_overlap(plan, conv_2d_numbers(source));
+  }
+  // Each group reads all over the images.
+  if (geometry.groups > 1 || conv_2d_scratch(plan, source) == 0) return std::nullopt;
+  return window_overlap(source, geometry.window, /*windows_are_copied=*/true);
+}
+
 CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
   std::vector<std::int8_t> weights;
   const FullyConnectedNumbers n = depthwise_numbers(step.source, weights);
@@ -207,6 +218,20 @@ std::int64_t depthwise_scratch(const CPlan& plan, const KernelSource& source) {
   return kernel ? c_scratch_bytes(plan, *kernel, n.depth, depthwise_geometry(source).window) : 0;
 }
 
+/// Paths differ: outputs come window by window, or channel by channel of which each is copied
+/// before its outputs are written. Channels stay apart where they lie at multiples of a pixel.
+std::optional<COverlap> depthwise_overlap(const CPlan& plan, const KernelSource& source,
+                                          std::size_t /*input*/) {
+  const Conv2DGeometry geometry = depthwise_geometry(source);
+  if (geometry.images > 1 || geometry.filters != geometry.channels ||
+      depthwise_scratch(plan, source) == 0) {
+    return std::nullopt;
+  }
+  COverlap overlap = window_overlap(source, geometry.window, /*windows_are_copied=*/false);
+  overlap.unit = geometry.channels;
+  return overlap;
+}
+
 CLayer make_transpose_conv_layer(const CPlan& plan, const CStep& step) {
   const Conv2DGeometry geometry = transpose_conv_geometry(step.source);
   const FullyConnectedNumbers n = transpose_conv_numbers(step.source);
@@ -219,11 +244,16 @@ CLayer make_transpose_conv_layer(const CPlan& plan, const CStep& step) {
 }  // namespace
 
 COperator c_forms::conv_2d() {
-  return {.reads_all_inputs = false, .make = make_conv_2d_layer, .scratch_bytes = conv_2d_scratch};
+  return {.reads_all_inputs = false,
+          .make = make_conv_2d_layer,
+          .scratch_bytes = conv_2d_scratch,
+          .overlap = conv_2d_overlap};
 }
 COperator c_forms::depthwise_conv_2d() {
-  return {
-      .reads_all_inputs = false, .make = make_depthwise_layer, .scratch_bytes = depthwise_scratch};
+  return {.reads_all_inputs = false,
+          .make = make_depthwise_layer,
+          .scratch_bytes = depthwise_scratch,
+          .overlap = depthwise_overlap};
 }
 COperator c_forms::transpose_conv() {
   return {.reads_all_inputs = false, .make = make_transpose_conv_layer};

@@ -386,12 +386,23 @@ std::int64_t fully_connected_scratch(const CPlan& plan, const FullyConnectedNumb
   return kernel ? c_scratch_bytes(plan, *kernel, n.depth, {}) : 0;
 }
 
+std::optional<COverlap> fully_connected_overlap(const CPlan& plan, const FullyConnectedNumbers& n) {
+  if (fully_connected_scratch(plan, n) == 0) return std::nullopt;
+  // Each row is copied before its outputs are written.
+  return COverlap{.lead = (n.rows - 1) * std::max<std::int64_t>(n.units - n.depth, 0)};
+}
+
 COperator c_forms::fully_connected() {
   return {.reads_all_inputs = false,
           .make = make_fully_connected_layer,
-          .scratch_bytes = [](const CPlan& plan, const KernelSource& source) {
-            return fully_connected_scratch(plan, fully_connected_numbers(source));
-          }};
+          .scratch_bytes =
+              [](const CPlan& plan, const KernelSource& source) {
+                return fully_connected_scratch(plan, fully_connected_numbers(source));
+              },
+          .overlap =
+              [](const CPlan& plan, const KernelSource& source, std::size_t /*input*/) {
+                return fully_connected_overlap(plan, fully_connected_numbers(source));
+              }};
 }
 
 }  // namespace octet::detail

@@ -259,17 +259,21 @@ CLayer make_concatenation_layer(const CPlan& plan, const CStep& step) {
   return layer;
 }
 
+COperator element_by_element(CLayer (*make)(const CPlan& plan, const CStep& step)) {
+  return {.reads_all_inputs = true, .make = make, .overlap = elementwise_overlap};
+}
+
 }  // namespace
 
-COperator c_forms::add() { return {.reads_all_inputs = true, .make = make_add_layer}; }
-COperator c_forms::sub() { return {.reads_all_inputs = true, .make = make_add_layer}; }
+COperator c_forms::add() { return element_by_element(make_add_layer); }
+COperator c_forms::sub() { return element_by_element(make_add_layer); }
 
-COperator c_forms::mul() { return {.reads_all_inputs = true, .make = make_mul_layer}; }
+COperator c_forms::mul() { return element_by_element(make_mul_layer); }
 
-COperator c_forms::prelu() { return {.reads_all_inputs = true, .make = make_prelu_layer}; }
+COperator c_forms::prelu() { return element_by_element(make_prelu_layer); }
 
-COperator c_forms::maximum() { return {.reads_all_inputs = true, .make = make_extreme_layer}; }
-COperator c_forms::minimum() { return {.reads_all_inputs = true, .make = make_extreme_layer}; }
+COperator c_forms::maximum() { return element_by_element(make_extreme_layer); }
+COperator c_forms::minimum() { return element_by_element(make_extreme_layer); }
 
 COperator c_forms::concatenation() {
   return {.reads_all_inputs = true, .make = make_concatenation_layer};

@@ -66,6 +66,13 @@ constexpr std::string_view kRescaledMean =
             }
 )";
 
+/// A window is read channel by channel, and the output of one is written before the next is read.
+template <Window (*window)(const Operands& operands)>
+std::optional<COverlap> pool_overlap(const CPlan& /*plan*/, const KernelSource& source,
+                                     std::size_t /*input*/) {
+  return window_overlap(source, window(source), /*windows_are_copied=*/false);
+}
+
 /// A function around `reduction`, whose text has the fillings of the layer and of the window.
 CLayer make_window_layer(const CStep& step, const Window& window, std::string_view reduction,
                          Fillings f) {
@@ -131,8 +138,14 @@ CLayer make_mean_layer(const CPlan& plan, const CStep& step) {
 
 }  // namespace
 
-COperator c_forms::average_pool_2d() { return {.reads_all_inputs = true, .make = make_pool_layer}; }
-COperator c_forms::mean() { return {.reads_all_inputs = false, .make = make_mean_layer}; }
-COperator c_forms::max_pool_2d() { return {.reads_all_inputs = true, .make = make_pool_layer}; }
+COperator c_forms::average_pool_2d() {
+  return {.reads_all_inputs = true, .make = make_pool_layer, .overlap = pool_overlap<pool_window>};
+}
+COperator c_forms::mean() {
+  return {.reads_all_inputs = false, .make = make_mean_layer, .overlap = pool_overlap<mean_window>};
+}
+COperator c_forms::max_pool_2d() {
+  return {.reads_all_inputs = true, .make = make_pool_layer, .overlap = pool_overlap<pool_window>};
+}
 
 }  // namespace octet::detail

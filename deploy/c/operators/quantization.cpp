@@ -2,7 +2,7 @@
 
 namespace octet::detail {
 
-COperator c_forms::quantize() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
+COperator c_forms::quantize() { return kByteTable; }
 
 /// At the end of a model it is left out; anywhere else the plan refuses its floats.
 COperator c_forms::dequantize() { return {.reads_all_inputs = false, .make = nullptr}; }
