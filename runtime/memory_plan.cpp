@@ -155,9 +155,8 @@ class Placement {
 /// Tries orders of blocks, and keeps the smallest plan.
 class Search {
  public:
-  /// `start` has the blocks that are not in an order.
-  /// Blocks of `brief_first` that are in use at one step alone come first in
-  /// all orders.
+  /// `start` has the blocks that are in no order. Blocks of `brief_first` that are in use at one
+  /// step alone come first in all orders.
   Search(const Placement& placement, MemoryPlan start, std::span<const MemoryUse> brief_first = {})
       : placement_(placement), start_(std::move(start)), brief_first_(brief_first) {}
 
@@ -177,7 +176,6 @@ class Search {
     return is_smallest;
   }
 
-  /// Blocks by `key`, where two have the same as they are in `order`.
   void attempt_by_step(std::vector<std::size_t> order,
                        FunctionRef<std::ptrdiff_t(std::size_t block)> step) {
     std::stable_sort(order.begin(), order.end(),

@@ -208,6 +208,7 @@ class Layout {
       use(home(output)).bytes = 0;
     }
     for (const std::int32_t input : model_.inputs) {
+      use(input).first = -1;  // The caller writes it before the first step.
       use(input).bytes = plan_.input_in_arena ? static_cast<std::size_t>(tensor(input).size()) : 0;
       const auto copies = [&](std::int32_t output) { return home(output) == input; };
       // Outputs that no step writes are copied behind all steps.
