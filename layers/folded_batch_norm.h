@@ -76,7 +76,7 @@ class FoldedBatchNorm : public Layer {
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
   /// Returns the BatchNorm and the layer with the kernel.
   std::vector<Layer*> parts() const override { return {batch_norm_.get(), layer_.get()}; }
-  /// Those of both layers, and the counter "batch_norm_frozen".
+  /// Returns the tensors of both layers, and the counter "batch_norm_frozen".
   LayerTensors tensors() const override;
   /// W' and b', in the form of the layer with the kernel.
   std::optional<LayerWeights> weights() const override;

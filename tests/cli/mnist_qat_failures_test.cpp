@@ -24,7 +24,7 @@ TEST_F(MnistQat, WrongDataIsOneLineAndExitCode1) {
   };
   expect_failure(run(path("nowhere")), 1, "nowhere");
   std::filesystem::create_directories(path("empty"));
-  expect_failure(run(path("empty")), 1, "train-images");
+  expect_failure(run(path("empty")), 1, "found an empty folder");
   expect_failure(run(path("set/t10k-labels-idx1-ubyte")), 1, "give the folder that holds it");
   std::filesystem::copy(path("set"), path("broken"));
   write_file_atomic(path("broken/t10k-labels-idx1-ubyte"), std::string_view("no labels"));

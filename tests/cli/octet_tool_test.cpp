@@ -45,10 +45,13 @@ TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {
   expect_failure("eval '" + path("m.tflite") + "' --data x --limit -1", 2,
                  "--limit: expected a whole number from 1 to 1000000000, found \"-1\" (");
   // A shell makes an empty name of a variable that is not set.
-  for (const char* arguments : {"inspect ''", "run m --input '' --output x",
-                                "run m --input x --output ''", "eval m --data ''", "verify m ''",
-                                "verify m m --data ''", "export m --c ''", "export m --onnx ''"}) {
+  for (const char* arguments :
+       {"inspect ''", "run m --input '' --output x", "run m --input x --output ''", "verify m ''",
+        "export m --c ''", "export m --onnx ''"}) {
     expect_failure(arguments, 2, "expected a name, found an empty one");
+  }
+  for (const char* arguments : {"eval m --data ''", "verify m m --data ''"}) {
+    expect_failure(arguments, 2, "--data: expected a file or a folder, found an empty name");
   }
 }
 

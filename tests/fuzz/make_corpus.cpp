@@ -198,7 +198,7 @@ void write_loaders(const fs::path& root) {
   // Length and padding, a byte each.
   std::string series = "#\n@classLabel true a b\n@data\n1,2:3,4:a\n5:-6e1:b\n";
   series.insert(0, "\x02\x01");
-  Seeds(root, "ts").add("two", {series.begin(), series.end()});
+  Seeds(root, "ts").add("two", Bytes(series.begin(), series.end()));
 }
 
 void write_weights(const fs::path& root) {

@@ -2,7 +2,9 @@
 // "all", which is run of the images, of nets with packed weights and of a quarter of the others; the
 // classes are the same at "all", for style standard as well. In style standard at "all", the operators
 // of `integers` give our codes wherever they read our codes. Files with packed weights give what those
-// with int8 weights give, in either style at either level. All other counts are for information.
+// with int8 weights give, in either style at either level. All other counts are for information, as is
+// "all" but for the classes of style exact on an x86 processor without VNNI.
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { differingBytes, readArguments } from './cases.mjs';
@@ -10,6 +12,10 @@ import { differingBytes, readArguments } from './cases.mjs';
 const args = readArguments();
 const require = createRequire(path.join(args.packages, 'index.js'));
 const ort = require('onnxruntime-node');
+// Whether products of fused int8 layers are added by instructions that saturate. The session's option against
+// it, session.x64quantprecision, fails where layers share a kernel.
+const saturates = process.arch === 'x64' && process.platform === 'linux' &&
+  !/avx512_vnni|avx_vnni/.test(readFileSync('/proc/cpuinfo', 'utf8'));
 
 async function run({ onnx, samples }, style, graphOptimizationLevel) {
   const session = await ort.InferenceSession.create(onnx[style], {
@@ -159,13 +165,19 @@ console.log(`ONNX Runtime, style standard at all, codes of operators that read o
   text.sort().join(', '));
 console.log(`ONNX Runtime, packed weights as planes and INT4: ${packed.models} models, ` +
   `${packed.codes} codes: ${packed.differing} differ from those of int8 weights`);
+if (saturates) {
+  console.log('ONNX Runtime: this processor has no VNNI, so that it adds products of fused int8 layers by ' +
+    'instructions that saturate: differences at all are counted and not held');
+}
 if (packed.models < 100) fail('too few cases with packed weights');
 if (packed.differing > 0) fail('packed weights: expected no code to differ');
 if (exact.models < 200 || classified.models === 0) fail('too few cases');
 if (exact.differing > 0) fail('style exact at disabled: expected no code to differ');
-if (optimised.differing > 0) fail('style exact at all: expected no code to differ');
+if (!saturates && optimised.differing > 0) fail('style exact at all: expected no code to differ');
 if (classified.classes > 0) fail('style exact at all: expected no class to differ');
-if (standardOptimised.classes > 0) fail('style standard at all: expected no class to differ');
+if (!saturates && standardOptimised.classes > 0) {
+  fail('style standard at all: expected no class to differ');
+}
 if (levels.differing > 0) fail('style standard at basic: expected what disabled gives');
 // What ONNX Runtime computes in integers, or copies. Some Gemm it leaves in floating point.
 const integers = ['CONCATENATION', 'CONV_2D', 'DEPTHWISE_CONV_2D', 'MAX_POOL_2D', 'RESHAPE',
@@ -173,7 +185,7 @@ const integers = ['CONCATENATION', 'CONV_2D', 'DEPTHWISE_CONV_2D', 'MAX_POOL_2D'
 for (const name of integers) {
   const { codes = 0, differing = 0 } = operators[name] ?? {};
   if (codes === 0) fail(`no ${name} was compared`);
-  if (differing > 0) fail(`style standard at all: ${name}: expected no code to differ`);
+  if (!saturates && differing > 0) fail(`style standard at all: ${name}: expected no code to differ`);
 }
 // A float sum that nothing fuses is not exact: were nothing found here, nothing would be compared.
 if (standard.differing === 0) fail('style standard at disabled: expected some code to differ');

@@ -22,7 +22,14 @@ std::string found_at(const fs::path& path) {
   constexpr std::size_t kMostNames = 5;
   std::error_code failure;
   if (!fs::exists(path, failure)) return "nothing there";
-  if (!fs::is_directory(path, failure)) return "a file of another name";
+  if (!fs::is_directory(path, failure)) {
+    const auto recognizes = [&](const DataFormat& format) {
+      return format.recognizes(path.parent_path());
+    };
+    return std::ranges::any_of(data_formats(), recognizes)
+               ? "one of the files of such a folder; give the folder that holds it"
+               : "a file of another name";
+  }
   std::vector<std::string> names = names_in(path);
   if (names.empty()) return "an empty folder";
   const std::size_t count = names.size();

@@ -18,8 +18,13 @@ def _run(*arguments):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+class SessionOptions:
+    def add_session_config_entry(self, key, value):
+        os.environ["OCTET_ONNX_OPTION"] = f"{key}={value}"
+
+
 class InferenceSession:
-    def __init__(self, path):
+    def __init__(self, path, _options=None):
         self._path = path
         self._input, self._output = _run(path).split()
 

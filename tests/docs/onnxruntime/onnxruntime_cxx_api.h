@@ -26,7 +26,12 @@ namespace Ort {
 using AllocatedStringPtr = std::unique_ptr<char, std::function<void(void*)>>;
 
 struct Env {};
-struct SessionOptions {};
+struct SessionOptions {
+  SessionOptions& AddConfigEntry(const char* key, const char* value) {
+    ::setenv("OCTET_ONNX_OPTION", (std::string(key) + "=" + value).c_str(), 1);
+    return *this;
+  }
+};
 struct RunOptions {};
 
 struct AllocatorWithDefaultOptions {

@@ -8,7 +8,10 @@ import { createRequire } from 'node:module';
 
 const [packages, model, input, shape, output] = process.argv.slice(2);
 const ort = createRequire(path.join(path.resolve(packages), 'index.js'))('onnxruntime-node');
-const session = await ort.InferenceSession.create(model);
+// An option of the session, such as session.x64quantprecision=1.
+const [, name, value] = /^session\.(.*)=(.*)$/.exec(process.env.OCTET_ONNX_OPTION ?? '') ?? [];
+const extra = name === undefined ? {} : { session: { [name]: value } };
+const session = await ort.InferenceSession.create(model, { extra });
 const [inputName] = session.inputNames;
 const [outputName] = session.outputNames;
 if (input === undefined) {
