@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/input.h>
 #include <octet/layers/model.h>
 #include <octet/layers/reused_layer.h>
 #include <octet/layers/slice.h>

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/input.h>
 #include <octet/layers/model.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/weight_storage.h>

@@ -1,3 +1,4 @@
+#include <octet/layers/input.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/report/measure_internal.h>

@@ -14,6 +14,7 @@
 
 namespace octet {
 
+class FoldedBatchNorm;
 class Model;
 class PreparedStep;
 class SharedRange;

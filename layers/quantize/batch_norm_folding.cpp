@@ -1,5 +1,6 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/channel_identity.h>
+#include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/step_rules.h>

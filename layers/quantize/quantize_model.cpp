@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
+#include <octet/layers/input.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/float_model.h>

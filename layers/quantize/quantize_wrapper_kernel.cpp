@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/weight_codes.h>
 

@@ -9,6 +9,7 @@
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/random.h>
 #include <octet/import/onnx/import_onnx.h>
+#include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/import/onnx_computed.h>
 

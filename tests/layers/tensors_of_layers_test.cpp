@@ -1,4 +1,5 @@
 #include <octet/core/tensor_internal.h>
+#include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/layers/layer_testing.h>

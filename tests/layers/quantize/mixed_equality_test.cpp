@@ -1,4 +1,5 @@
 #include <octet/core/ops/ops.h>
+#include <octet/layers/input.h>
 #include <octet/layers/lower.h>
 #include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
