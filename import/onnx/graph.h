@@ -119,7 +119,7 @@ struct Graph {
   std::map<std::string, Constant, std::less<>> constants;
   std::vector<GraphInput> inputs;
   std::vector<std::string> outputs;
-  /// What the file says of the extents of values that nodes give.
+  /// Extents that the file states of values that nodes give.
   std::map<std::string, std::vector<Index>, std::less<>> extents;
   /// How many more elements may be computed of constants and copied into layers: a small file must
   /// not make a huge model.

@@ -1,5 +1,6 @@
 // `octet export` as its users run it.
 
+#include <fmt/core.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/constant_units.h>
 #include <octet/deploy/onnx/writer.h>

@@ -2,6 +2,7 @@
 
 #include <octet/core/error.h>
 #include <octet/core/ops/activation.h>
+#include <octet/core/ops/ops.h>
 #include <octet/core/random.h>
 #include <octet/tests/import/onnx_computed.h>
 

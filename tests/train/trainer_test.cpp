@@ -1,4 +1,5 @@
 #include <octet/core/error.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/gru.h>
 #include <octet/layers/reshape.h>

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/train/data/array_file.h>
 #include <octet/train/data/csv_records.h>
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 /// A quote that is never closed must not read the whole file into memory.
 constexpr std::size_t kMostRecordBytes = std::size_t{1} << 24;
 constexpr std::size_t kMostColumns = std::size_t{1} << 20;
@@ -33,7 +31,7 @@ std::string CsvField::value() const {
 }
 
 CsvRecords::CsvRecords(const std::filesystem::path& path, char separator)
-    : file_(path.string()), source_(path), separator_(separator) {
+    : TextBlocks(path), separator_(separator) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   refill();
   if (buffer_.starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
@@ -48,25 +46,11 @@ void CsvRecords::fail(std::size_t line, std::size_t column, const std::string& w
 }
 
 void CsvRecords::refill() {
-  buffer_.erase(0, begin_);
-  begin_ = 0;
-  if (buffer_.size() > kMostRecordBytes) {
+  if (buffer_.size() - begin_ > kMostRecordBytes) {
     fail(line_, fmt::format("expected a record of at most {} bytes; is a quote left open?",
                             kMostRecordBytes));
   }
-  // A record is parsed anew when more of it is there: twice as much each time, so that the time is
-  // in proportion to its size.
-  const std::size_t before = buffer_.size();
-  buffer_.resize(before + std::max(kReadBytes, before));
-  const std::size_t got = source_.read(
-      {reinterpret_cast<std::uint8_t*>(buffer_.data()) + before, buffer_.size() - before});
-  ended_ = before + got < buffer_.size();
-  buffer_.resize(before + got);
-  inflated_ += got;
-  if (source_.gzipped() && inflated_ > kMostGzipped) {
-    throw FormatError(fmt::format("{}: a gzipped file may come to {} bytes at most; unpack it",
-                                  file_, kMostGzipped));
-  }
+  read_on();
 }
 
 /// From the character behind the opening quote to the one behind the closing quote.

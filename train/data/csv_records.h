@@ -1,9 +1,8 @@
 #pragma once
 
-#include <octet/train/data/byte_source.h>
+#include <octet/train/data/text_blocks.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -28,7 +27,7 @@ struct CsvField {
 /// The records of a CSV file (RFC 4180), one after the other: fields between separators; one in
 /// quotes may hold separators, lines' ends and quotes, which then stand twice. Lines end in CR LF
 /// or LF, the last one perhaps in nothing. A byte-order mark is skipped, and so are empty lines.
-class CsvRecords {
+class CsvRecords : TextBlocks {
  public:
   /// Throws IoError where the file cannot be read.
   CsvRecords(const std::filesystem::path& path, char separator);
@@ -49,17 +48,11 @@ class CsvRecords {
   bool parse_plain(std::size_t& at, CsvField& field);
   void refill();
 
-  std::string file_;
-  ByteSource source_;
   char separator_;
-  /// What has been read and not yet parsed begins at begin_, on line line_.
-  std::string buffer_;
-  std::size_t begin_ = 0;
+  /// The line on which begin_ lies.
   std::size_t line_ = 1;
   /// The line that parse() has come to.
   std::size_t at_line_ = 1;
-  std::uint64_t inflated_ = 0;
-  bool ended_ = false;
   std::vector<CsvField> fields_;
 };
 

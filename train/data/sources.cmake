@@ -9,6 +9,7 @@ target_sources(octet_training PRIVATE
   data/data_format.cpp
   data/data_loader.cpp
   data/dataset.cpp
+  data/dataset_rows.cpp
   data/digit_glyphs.cpp
   data/digit_pen.cpp
   data/digits.cpp
@@ -24,5 +25,6 @@ target_sources(octet_training PRIVATE
   data/set_name.cpp
   data/split_data.cpp
   data/targets.cpp
+  data/text_blocks.cpp
   data/text_lines.cpp
   data/ts.cpp)

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/train/data/array_file.h>
 #include <octet/train/data/text_lines.h>
 
 #include <algorithm>
@@ -8,36 +7,20 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kLineReadBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMostLineBytes = std::size_t{1} << 26U;
 
 }  // namespace
-
-TextLines::TextLines(const std::filesystem::path& path) : file_(path.string()), source_(path) {}
 
 void TextLines::fail(const std::string& what) const {
   throw FormatError(fmt::format("{}, line {}: {}", file_, number_, what));
 }
 
 void TextLines::refill() {
-  buffer_.erase(0, begin_);
-  begin_ = 0;
-  if (buffer_.size() > kMostLineBytes) {
+  if (buffer_.size() - begin_ > kMostLineBytes) {
     ++number_;
     fail(fmt::format("expected a line of at most {} bytes; is it a text file?", kMostLineBytes));
   }
-  // Twice as much each time, so that the time is in proportion to the length of a line.
-  const std::size_t before = buffer_.size();
-  buffer_.resize(before + std::max(kLineReadBytes, before));
-  const std::size_t got = source_.read(
-      {reinterpret_cast<std::uint8_t*>(buffer_.data()) + before, buffer_.size() - before});
-  ended_ = before + got < buffer_.size();
-  buffer_.resize(before + got);
-  inflated_ += got;
-  if (source_.gzipped() && inflated_ > kMostGzipped) {
-    throw FormatError(fmt::format("{}: a gzipped file may come to {} bytes at most; unpack it",
-                                  file_, kMostGzipped));
-  }
+  read_on();
 }
 
 bool TextLines::next() {

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <octet/train/data/byte_source.h>
+#include <octet/train/data/text_blocks.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,10 +11,10 @@ namespace octet {
 
 /// The lines of a text file, plain or gzipped, one after the other. They end in CR LF or LF, the
 /// last one perhaps in nothing.
-class TextLines {
+class TextLines : TextBlocks {
  public:
   /// Throws IoError where the file cannot be read.
-  explicit TextLines(const std::filesystem::path& path);
+  explicit TextLines(const std::filesystem::path& path) : TextBlocks(path) {}
 
   /// Moves to the next line; false after the last. Throws FormatError for a line of more than 64
   /// MiB and a gzipped file of more than 1 GiB.
@@ -32,12 +31,6 @@ class TextLines {
  private:
   void refill();
 
-  std::string file_;
-  ByteSource source_;
-  std::string buffer_;
-  std::size_t begin_ = 0;
-  std::uint64_t inflated_ = 0;
-  bool ended_ = false;
   std::string_view line_;
   std::size_t number_ = 0;
 };
