@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -15,7 +16,7 @@ namespace {
 
 /// How many examples a group has of each class that it has any of, and in all.
 struct Group {
-  std::unordered_map<std::int32_t, double> classes;
+  std::map<std::int32_t, double> classes;
   double size = 0;
   std::vector<std::uint32_t> rows;
 };
