@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/batch_norm.h>
+#include <octet/layers/find_folded_batch_norm.h>
 #include <octet/layers/layer.h>
 
 #include <memory>
@@ -95,8 +96,5 @@ class FoldedBatchNorm : public Layer {
   BatchNormMode mode_;
   Tensor frozen_;
 };
-
-/// The layer, or the one that it quantizes, as a FoldedBatchNorm; null where it is none.
-FoldedBatchNorm* folded_batch_norm(Layer& layer);
 
 }  // namespace octet

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation_function.h>
-#include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/find_folded_batch_norm.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/image_layer.h>
 #include <octet/layers/program/float_linear.h>
