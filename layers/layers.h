@@ -24,6 +24,7 @@
 #include <octet/layers/layer_normalization.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/lstm.h>
+#include <octet/layers/matmul.h>
 #include <octet/layers/maximum.h>
 #include <octet/layers/multi_head_attention.h>
 #include <octet/layers/multiply.h>
@@ -60,10 +61,10 @@ using OwnLayers =
                Cropping2D, Dense, DepthwiseConv1D, DepthwiseConv2D, Dot, Dropout, ELU, Flatten,
                FoldedBatchNorm, GELU, GlobalAveragePool1D, GlobalAveragePool2D, GlobalMaxPool1D,
                GlobalMaxPool2D, GRU, HardSwish, InputLayer, LayerNormalization, LeakyReLU, LSTM,
-               Maximum, MaxPool1D, MaxPool2D, Minimum, MultiHeadAttention, Multiply, Permute,
-               PositionEmbedding, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, RepeatVector,
-               Reshape, Resizing, ReusedLayer, RMSNormalization, SiLU, SimpleRNN, Slice, Softmax,
-               SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract, TransposedConv2D,
-               UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
+               MatMul, Maximum, MaxPool1D, MaxPool2D, Minimum, MultiHeadAttention, Multiply,
+               Permute, PositionEmbedding, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
+               RepeatVector, Reshape, Resizing, ReusedLayer, RMSNormalization, SiLU, SimpleRNN,
+               Slice, Softmax, SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract,
+               TransposedConv2D, UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -1,4 +1,5 @@
 #include <octet/import/onnx/channels.h>
+#include <octet/layers/position_embedding.h>
 
 #include <algorithm>
 #include <iterator>
@@ -53,6 +54,15 @@ Imported with_last_axis_last(Builder& builder, const Node& node, const Imported&
   std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index axis) { return axis != last; });
   axes.push_back(last);
   return builder.arranged(node, x, axes);
+}
+
+Imported with_positions(Builder& builder, const Node& node, const Imported& given,
+                        const Constant& constant) {
+  const Imported x = builder.arranged(node, given, {0, 1});
+  auto layer = std::make_unique<PositionEmbedding>();
+  Imported result = elementwise(builder, node, std::move(layer), x, false,
+                                {{"embeddings", Tensor::from(x.logical, constant.floats())}});
+  return result;
 }
 
 Tensor channels_of(const Constant& constant, const Imported& x) {

@@ -19,6 +19,10 @@ Imported with_channels(Builder& builder, const Node& node, const Imported& x,
 /// `x` with its last axis last in the model, as layers read the features of a vector or of rows.
 Imported with_last_axis_last(Builder& builder, const Node& node, const Imported& x);
 
+/// Adds a constant of the shape of `x` itself, which is a sequence, to each example.
+Imported with_positions(Builder& builder, const Node& node, const Imported& x,
+                        const Constant& constant);
+
 /// The values of a constant of one value, or of one for each channel of `x`, as the channels of
 /// `x` lie.
 Tensor channels_of(const Constant& constant, const Imported& x);

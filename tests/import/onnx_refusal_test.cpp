@@ -104,7 +104,7 @@ TEST(OnnxRefusals, NameOperatorNodeAndReason) {
          {floats("n", {2})}, "eval mode");
   refuse("ReflectedPad", kImages, {node("Pad", {"x", "p"}, "y", {attribute("mode", "reflect")})},
          {integers("p", {0, 0, 1, 1, 0, 0, 1, 1})}, "expected zeros around");
-  refuse("ConstantOfPixels", {-1, 2, 3}, {node("Add", {"x", "c"}, "y")}, {floats("c", {2, 3})},
+  refuse("ConstantOfPixels", {-1, 2, 3}, {node("Mul", {"x", "c"}, "y")}, {floats("c", {2, 3})},
          "one for each index of one axis");
   refuse("ConstantThatRepeatsX", {-1, 1}, {node("Add", {"x", "c"}, "y")}, {floats("c", {3})},
          "one for each index of one axis");

@@ -65,7 +65,7 @@ TEST(UpSampling1D, RepeatsSteps) {
 TEST(Dot, MultipliesVectorsAlongItsAxes) {
   const Tensor a = Tensor::from({1, 2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor b = Tensor::from({1, 2, 3}, {1, 0, 2, -1, 1, 3});
-  const auto products = [](Dot layer, const Tensor& x, const Tensor& y) {
+  const auto products = [](auto layer, const Tensor& x, const Tensor& y) {
     const std::array shapes = {x.shape().without_batch(), y.shape().without_batch()};
     layer.build_all(shapes, Random(1));
     expect_made_again(layer);
@@ -83,10 +83,18 @@ TEST(Dot, MultipliesVectorsAlongItsAxes) {
   expect_tensor(products(Dot(), row, row), {1, 1}, {6});
   expect_tensor(products(Dot({2, 1}), a, row), {1, 2}, {5, 11});
   expect_tensor(products(Dot({1, 2}), row, b), {1, 2}, {5, 4});
+  const Tensor c = b.reshape({1, 3, 2});
+  expect_tensor(products(MatMul(), a, c), {1, 2, 2}, {8, 7, 20, 13});
+  expect_tensor(products(MatMul({.transpose_second = true}), a, b), {1, 2, 2}, {7, 10, 16, 19});
+  expect_tensor(products(MatMul({.transpose_first = true}), a, b), {1, 3, 3},
+                {-3, 4, 14, -3, 5, 19, -3, 6, 24});
+  // By head.
+  expect_tensor(products(MatMul(), a.reshape({1, 2, 1, 3}), b.reshape({1, 2, 3, 1})), {1, 2, 1, 1},
+                {7, 19});
 }
 
 TEST(Dot, RefusesWhatDoesNotFit) {
-  const auto refuse = [](Dot layer, const std::vector<Shape>& shapes, const std::string& found) {
+  const auto refuse = [](auto layer, const std::vector<Shape>& shapes, const std::string& found) {
     expect_error([&] { layer.build_all(shapes, Random(1)); }, found);
   };
   refuse(Dot({2, 1}, "d"), {{2, 3}, {2, 3}},
@@ -96,6 +104,11 @@ TEST(Dot, RefusesWhatDoesNotFit) {
   refuse(Dot({3, 1}), {{2, 3}, {3}}, "along axes 3 and 1");
   refuse(Dot({0, 1}), {{3}, {3}}, "along axes 0 and 1");
   refuse(Dot(), {{1, 2, 3}, {3}}, "found [1, 2, 3] and [3]");
+  refuse(MatMul({.name = "m"}), {{2, 3}, {2, 3}},
+         "MatMul \"m\": expected two values of matrices, [.., n, k] and [.., k, m], with the same "
+         "axes in front, found [2, 3] and [2, 3]");
+  refuse(MatMul(), {{2, 2, 3}, {1, 3, 2}}, "found [2, 2, 3] and [1, 3, 2]");
+  refuse(MatMul(), {{3}, {3}}, "found [3] and [3]");
 }
 
 TEST(SpatialDropout, DropsWholeChannels) {

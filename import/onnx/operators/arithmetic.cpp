@@ -67,10 +67,22 @@ Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor ga
   return elementwise(builder, node, std::move(made.layer), x, stays, std::move(weights));
 }
 
+/// Whether `constant` varies along both axes of sequences `x`.
+bool is_of_positions(const Constant& constant, const Imported& x) {
+  const Index rank = constant.shape.rank();
+  return x.logical.rank() == 2 && rank >= 2 && x.logical[0] > 1 && x.logical[1] > 1 &&
+         constant.shape[rank - 2] == x.logical[0] && constant.shape[rank - 1] == x.logical[1] &&
+         static_cast<Index>(constant.size()) == x.logical.size();
+}
+
 /// `node` with a constant as input `1 - computed`.
 Imported with_constant(Builder& builder, const Node& node, std::size_t computed) {
   const Constant& constant = builder.required_constant(node, 1 - computed);
-  const Imported x = with_channels(builder, node, builder.input(node, computed), constant);
+  const Imported given = builder.input(node, computed);
+  if (node.op == "Add" && is_of_positions(constant, given)) {
+    return with_positions(builder, node, given, constant);
+  }
+  const Imported x = with_channels(builder, node, given, constant);
   Tensor value = channels_of(constant, x);
   const Tensor ones = Tensor::ones(value.shape());
   const Tensor zeros = Tensor::zeros(value.shape());

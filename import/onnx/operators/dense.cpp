@@ -1,8 +1,11 @@
+#include <fmt/format.h>
 #include <octet/import/onnx/channels.h>
 #include <octet/layers/dense.h>
+#include <octet/layers/matmul.h>
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace octet::detail::onnx_import {
 namespace {
@@ -73,7 +76,34 @@ Imported import_gemm(Builder& builder, const Node& node) {
                        .beta = node.real("beta", 1)});
 }
 
+/// `x` with the axes of its matrices last in the model, as [.., n, k] or [.., k, n], and which of
+/// these.
+std::pair<Imported, bool> matrices(Builder& builder, const Node& node, const Imported& given) {
+  const Imported x = builder.ordered(node, given);
+  const Index rank = x.logical.rank();
+  if (rank < 2) {
+    refuse("expected matrices [batch, .., n, k], found [batch, {}]", fmt::join(x.logical, ", "));
+  }
+  std::vector<Index> axes(at(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  const bool transposed = x.axes.back() == rank - 2;
+  if (transposed) std::swap(axes[at(rank - 2)], axes[at(rank - 1)]);
+  return {builder.arranged(node, x, axes), transposed};
+}
+
+/// A product of two values that are computed.
+Imported product(Builder& builder, const Node& node) {
+  const auto [a, first] = matrices(builder, node, builder.input(node, 0));
+  const auto [b, second] = matrices(builder, node, builder.input(node, 1));
+  std::vector<Index> axes(at(a.logical.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  auto layer =
+      std::make_unique<MatMul>(MatMulOptions{.transpose_first = first, .transpose_second = second});
+  return builder.add(node, std::move(layer), {a, b}, axes);
+}
+
 Imported import_mat_mul(Builder& builder, const Node& node) {
+  if (!builder.is_constant(node, 0) && !builder.is_constant(node, 1)) return product(builder, node);
   const Imported& x = builder.input(node, 0);
   return import_dense(
       builder, node,

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/printable.h>
-#include <octet/import/onnx/builder.h>
+#include <octet/import/onnx/channels.h>
 #include <octet/layers/concatenate.h>
 #include <octet/runtime/kernel.h>
 
@@ -31,8 +31,33 @@ Imported joined_with_zeros(Builder& builder, const Node& node, Index axis) {
   return builder.padded(node, x, {.left = front, .right = behind});
 }
 
+/// Sequences with constant steps in front or behind: those are zeros, to which the constant is
+/// added.
+Imported joined_with_steps(Builder& builder, const Node& node, const Imported& given) {
+  const std::size_t computed = builder.is_constant(node, 0) ? 1 : 0;
+  const Constant& steps = builder.required_constant(node, 1 - computed);
+  const Index axis = node.integer("axis", 0);
+  const Imported x = builder.arranged(node, given, {0, 1});
+  const Index features = x.logical[1];
+  if ((axis != 1 && axis != -2) || steps.shape.rank() != 3 || steps.shape[0] != 1 ||
+      steps.shape[2] != features) {
+    refuse(
+        "expected constant steps [1, steps, {}] beside sequences along axis 1, found {} along {}",
+        features, steps.shape.to_string(), axis);
+  }
+  const Index count = steps.shape[1];
+  const Index front = computed == 1 ? count : 0;
+  const Imported padded = builder.padded(node, x, {.left = front, .right = count - front});
+  Constant all{padded.logical, std::vector<float>(at(padded.logical.size()))};
+  std::ranges::copy(steps.floats(),
+                    std::get<0>(all.data).begin() + (front > 0 ? 0 : x.logical.size()));
+  return with_positions(builder, node, padded, all);
+}
+
 Imported import_concat(Builder& builder, const Node& node) {
   if (node.inputs.size() == 2 && builder.is_constant(node, 0) != builder.is_constant(node, 1)) {
+    const Imported x = builder.input(node, builder.is_constant(node, 0) ? 1 : 0);
+    if (x.logical.rank() == 2) return joined_with_steps(builder, node, x);
     const Index given = node.integer("axis", 0);
     const Index axis = given < 0 ? given + 3 : given - 1;
     if (axis < 0 || axis > 2) refuse("expected an axis of images, found {}", given);
