@@ -5,6 +5,25 @@
 #include "option_list.h"
 
 namespace octet::application {
+namespace {
+
+/// Takes "HxW". Throws CLI::ValidationError for another text.
+void read_size(const std::string& text, DataOptions& options) {
+  const command_line::Count sides{1, 1U << 14U};
+  const std::size_t cut = text.find('x');
+  const auto height = command_line::number_in<Index>(sides, std::string_view(text).substr(0, cut));
+  const auto width = cut == std::string::npos ? std::nullopt
+                                              : command_line::number_in<Index>(
+                                                    sides, std::string_view(text).substr(cut + 1));
+  if (!height || !width) {
+    throw CLI::ValidationError(
+        "--image-size", "expected height and width as HxW, each from 1 to 16384, found " + text);
+  }
+  options.height = *height;
+  options.width = *width;
+}
+
+}  // namespace
 
 CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
                       const std::string& help) {
@@ -24,6 +43,38 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
                            "part; recordings and groups are not divided");
   command_line::add_number(app, "--split-seed", options.split_seed, command_line::kSeeds,
                            "Chooses which examples --split tests on; default: 0");
+  app.add_option("--class-from", options.class_from,
+                 "What the names of files say, e.g. {class}_{group}_{test=0-4}.wav; * stands for "
+                 "anything; default: the folder of a file is its class")
+      ->check(named)
+      ->type_name("PATTERN");
+  app.add_option_function<std::string>(
+         "--image-size", [&options](const std::string& text) { read_size(text, options); },
+         "Height and width, to which images are resized; default: all have one size")
+      ->type_name("HxW");
+  app.add_flag("--grey", options.grey, "Images become grey; default: where all are")
+      ->disable_flag_override();
+  command_line::add_number(
+      app, "--sample-rate", options.sample_rate, command_line::Count{1, 1U << 30U},
+      "Samples a second that sounds have to have; default: those of the first");
+  app.add_option("--target-column", options.target_column,
+                 "The column of a CSV file with the classes or numbers; default: the last")
+      ->check(named)
+      ->type_name("COLUMN");
+  app.add_flag("--numbers", options.numbers,
+               "Targets of a CSV file are numbers, also where all are whole ones")
+      ->disable_flag_override();
+  app.add_option("--group-column", options.group_column,
+                 "The column of a CSV file that says what records belong to, such as a recording")
+      ->check(named)
+      ->type_name("COLUMN");
+  app.add_option("--ignore", options.ignored, "Columns of a CSV file that are not read")
+      ->delimiter(',')
+      ->type_name("COLUMN,COLUMN,...");
+  command_line::add_number(app, "--window", options.window, command_line::Count{1, 1U << 30U},
+                           "So many records of a CSV file in a row are an example");
+  command_line::add_number(app, "--hop", options.hop, command_line::Count{1, 1U << 30U},
+                           "How many records later the next window begins; default: --window");
   command_line::add_number(app, "--length", options.length, command_line::Count{1, 1U << 30U},
                            "Steps of a sequence: longer ones are cut to their first, shorter ones "
                            "padded; default: all have one length");

@@ -53,9 +53,10 @@ struct Adder {
 };
 
 void add_files(const Adder& add, Options& o) {
-  add_data(add.app, o.data, o.data_options,
-           "Examples: a folder of IDX files (MNIST, Fashion-MNIST, ...), of CIFAR-10 or of .npy "
-           "arrays, or a .csv file");
+  add_data(
+      add.app, o.data, o.data_options,
+      "Examples, whose format is told by names: a folder of IDX files (MNIST, Fashion-MNIST, ...), "
+      "of CIFAR-10, of .npy arrays, or of images, .wav or .csv files by class; a .csv or .ts file");
   add.group("Files");
   add.folder("--out,--output", o.out, "Folder for models, history and metrics", true);
   add.folder("--checkpoint-dir", o.checkpoint_dir, "Default: checkpoints in --out");

@@ -23,6 +23,9 @@ header:google/protobuf/message_lite.h libprotobuf-dev
 header:spdlog/spdlog.h libspdlog-dev
 header:zlib.h zlib1g-dev
 header:zip.h libzip-dev
+header:turbojpeg.h libturbojpeg0-dev
+header:png.h libpng-dev
+header:sndfile.h libsndfile1-dev
 header:nlohmann/json.hpp nlohmann-json3-dev
 header:CLI/CLI.hpp libcli11-dev
 header:openssl/evp.h libssl-dev

@@ -261,9 +261,10 @@ void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
   add_options(command, *options);
   octet::application::add_loss_options(command, options->losses);
   command.get_option("--data")->required()->description(
-      "Examples: a folder of IDX files (MNIST, Fashion-MNIST, ...), of CIFAR-10 or of .npy arrays, "
-      "a .csv file, or an .npz file with an array for each input and, as targets, for each output "
-      "of FILE, by their names in the files that are written");
+      "Examples, whose format is told by names: a folder of IDX files (MNIST, Fashion-MNIST, ...), "
+      "of CIFAR-10, of .npy arrays, or of images, .wav or .csv files by class; "
+      "a .csv or .ts file; or an .npz file with an array for each input and, as targets, for each "
+      "output of FILE, by their names in the files that are written");
   command.get_option("--out")->required()->default_str("");
   command.callback([&command, &exit_code, options, argc, argv] {
     complete(command, *options);

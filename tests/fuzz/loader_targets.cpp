@@ -1,6 +1,7 @@
 #include <octet/core/error.h>
 #include <octet/train/data/cifar10.h>
 #include <octet/train/data/csv.h>
+#include <octet/train/data/csv_data.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/data/ts.h>
 
@@ -59,6 +60,31 @@ void csv(Data input) {
     return;
   } catch (const InvalidArgument&) {
     // Columns that the file does not have.
+    return;
+  }
+}
+
+/// A CSV file for load_data(), whole or as windows.
+void csv_data(Data input) {
+  static const MemoryFile file;
+  DrawBytes draw(input);
+  DataOptions options;
+  options.window = static_cast<std::size_t>(draw.between(0, 3));
+  options.hop = options.window > 0 ? static_cast<std::size_t>(draw.between(0, 3)) : 0;
+  options.numbers = draw.flag();
+  options.max_bytes = std::size_t{1} << 20U;
+  file.assign(draw.rest());
+  try {
+    const LoadedData data = load_csv_data(file.path(), options);
+    require(data.groups.empty() || data.groups.size() == data.train.size(),
+            "every example has a group where any has");
+    const Tensor features = data.train.features(0, data.train.size());
+    require(std::ranges::all_of(features.span(), [](float x) { return std::isfinite(x); }),
+            "every value is finite");
+  } catch (const FormatError&) {
+    return;
+  } catch (const InvalidArgument&) {
+    // No column is a feature, or more bytes than the options allow.
     return;
   }
 }

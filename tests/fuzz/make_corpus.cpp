@@ -25,7 +25,9 @@
 #include <octet/tests/runtime/packed_models.h>
 #include <octet/tests/runtime/window_models.h>
 #include <octet/tests/train/data/idx_files.h>
+#include <octet/tests/train/data/image_files.h>
 #include <octet/tests/train/data/npy_files.h>
+#include <octet/tests/train/data/wav_files.h>
 #include <octet/train/trainer.h>
 
 #include <algorithm>
@@ -195,6 +197,12 @@ void write_loaders(const fs::path& root) {
   add_table("quoted", {1, 1, 0, 0, 1}, "\"a \"\"1\"\"\",label,z\n\"1\",\"b c\", 2\n\n3,a,4");
   add_table("numbers", {0, 0, 1, 1, 0}, "1;2;0.25\n4;5;1e-45\n");
   add_table("features", {0, 1, 2, 0, 0}, "1,2\n3,4\n");
+  // Window, hop and whether targets are numbers, a byte each.
+  std::string windows = "x,kind\n1,a\n2,a\n3e0,a\n4,b\n5,b\n";
+  windows.insert(0, "\x02\x01\x02");
+  Seeds(root, "csv_data").add("windows", {windows.begin(), windows.end()});
+  Seeds(root, "image").add("png", test::png_bytes(2, 3, 3, test::counting(18)));
+  Seeds(root, "wav").add("two", test::wav_bytes(8000, 2, {1, -2, 300, -32768}));
   // Length and padding, a byte each.
   std::string series = "#\n@classLabel true a b\n@data\n1,2:3,4:a\n5:-6e1:b\n";
   series.insert(0, "\x02\x01");

@@ -28,8 +28,14 @@ void npy(Data input);
 void cifar10(Data input);
 /// A CSV file; its first bytes choose the options.
 void csv(Data input);
+/// A CSV file for load_data(); its first bytes choose the options.
+void csv_data(Data input);
 /// A .ts file; its first byte chooses the options.
 void ts(Data input);
+/// A JPEG or PNG file, resized; nothing where the build reads none.
+void image(Data input);
+/// A WAV file; nothing where the build reads none.
+void wav(Data input);
 /// A checkpoint or saved weights, its checksum made right: read, loaded and resumed from.
 void checkpoint(Data input);
 /// The description of a model's layers.
@@ -62,7 +68,10 @@ inline constexpr std::array kTargets = {
     Target{"npy", npy},
     Target{"cifar10", cifar10},
     Target{"csv", csv},
+    Target{"csv_data", csv_data},
     Target{"ts", ts},
+    Target{"image", image},
+    Target{"wav", wav},
     Target{"checkpoint", checkpoint},
     Target{"architecture", architecture},
     Target{"history", history},

@@ -58,12 +58,13 @@ class CorpusFile {
 };
 
 constexpr std::array kFiles = {
-    "tflite/seed_int8",       "tflite/seed_reshape", "tflite/seed_conv_2d",
-    "tflite/seed_float",      "idx/seed_images",     "idx/seed_images_gz",
-    "dataset/seed_gz",        "dataset/seed_plain",  "npy/seed_floats",
-    "npy/seed_floats_gz",     "cifar10/seed_gz",     "csv/seed_labels",
-    "csv/seed_quoted",        "ts/seed_two",         "checkpoint/seed_quantized",
-    "safetensors/seed_whole", "npz/seed_stored",     "npz/seed_deflated",
+    "tflite/seed_int8",       "tflite/seed_reshape",   "tflite/seed_conv_2d",
+    "tflite/seed_float",      "idx/seed_images",       "idx/seed_images_gz",
+    "dataset/seed_gz",        "dataset/seed_plain",    "npy/seed_floats",
+    "npy/seed_floats_gz",     "cifar10/seed_gz",       "csv/seed_labels",
+    "csv/seed_quoted",        "csv_data/seed_windows", "ts/seed_two",
+    "image/seed_png",         "wav/seed_two",          "checkpoint/seed_quantized",
+    "safetensors/seed_whole", "npz/seed_stored",       "npz/seed_deflated",
     "onnx/seed_small"};
 
 std::string test_name(std::string file) {

@@ -3,30 +3,20 @@
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/class_names.h>
+#include <octet/train/data/number_text.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
-#include <system_error>
 
 namespace octet {
 namespace {
 
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return value;
-}
-
 std::vector<std::string> sorted(std::vector<std::string> names) {
   std::ranges::sort(names);
   const bool are_numbers = std::ranges::all_of(
-      names, [](const std::string& name) { return whole_number(name).has_value(); });
+      names, [](const std::string& name) { return to_whole_number(name).has_value(); });
   if (are_numbers) {
     std::ranges::stable_sort(names, {},
-                             [](const std::string& name) { return *whole_number(name); });
+                             [](const std::string& name) { return *to_whole_number(name); });
   }
   return names;
 }

@@ -1,9 +1,11 @@
 #include <octet/train/data/cifar10.h>
-#include <octet/train/data/csv.h>
+#include <octet/train/data/csv_data.h>
 #include <octet/train/data/data_format.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/data/image_folder.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/data/ts.h>
+#include <octet/train/data/wav_folder.h>
 
 #include <algorithm>
 #include <array>
@@ -47,6 +49,12 @@ bool is_npy_name(std::string_view name) {
 
 LoadedData loaded(DataSplit data) {
   return {.train = std::move(data.train), .test = std::move(data.test)};
+}
+
+/// Options of a format that may lack a test part.
+std::vector<std::string_view> with_split(std::vector<std::string_view> own) {
+  own.insert(own.end(), {"test-data", "split", "split-seed"});
+  return own;
 }
 
 /// The arrays of a folder: x.npy with y.npy, or two such pairs.
@@ -97,23 +105,46 @@ std::span<const DataFormat> data_formats() {
           .name = "NumPy",
           .looks = "a folder with x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and "
                    "y_test.npy",
-          .takes = {"test-data", "split", "split-seed"},
+          .takes = with_split({}),
           .recognizes = [](const fs::path& path) { return holds(path, is_npy_name); },
           .load = load_npy_folder,
       },
       DataFormat{
           .name = "CSV",
           .looks = "a .csv file",
-          .takes = {"test-data", "split", "split-seed"},
+          .takes = with_split({"target-column", "numbers", "group-column", "ignore", "window",
+                               "hop", "class-names", "max-data-bytes"}),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
-          .load = [](const fs::path& path,
-                     const DataOptions&) { return LoadedData{.train = load_csv(path)}; },
+          .load = load_csv_data,
+      },
+      DataFormat{
+          .name = "CSV folder",
+          .looks = "a folder of .csv files by class",
+          .takes = with_split({"ignore", "window", "hop", "class-names", "class-from", "length",
+                               "padding", "max-data-bytes"}),
+          .recognizes = is_csv_folder,
+          .load = load_csv_folder,
+      },
+      DataFormat{
+          .name = "WAV",
+          .looks = "a folder of .wav files by class",
+          .takes = with_split(
+              {"class-names", "class-from", "sample-rate", "length", "padding", "max-data-bytes"}),
+          .recognizes = is_wav_folder,
+          .load = load_wav_folder,
+      },
+      DataFormat{
+          .name = "images",
+          .looks = "a folder of .jpg or .png files by class",
+          .takes =
+              with_split({"class-names", "class-from", "image-size", "grey", "max-data-bytes"}),
+          .recognizes = is_image_folder,
+          .load = load_image_folder,
       },
       DataFormat{
           .name = ".ts",
           .looks = "a .ts file",
-          .takes = {"test-data", "split", "split-seed", "class-names", "length", "padding",
-                    "max-data-bytes"},
+          .takes = with_split({"class-names", "length", "padding", "max-data-bytes"}),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
           .load =
               [](const fs::path& path, const DataOptions& options) {

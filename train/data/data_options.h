@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/core/shape.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -31,6 +33,28 @@ struct DataOptions {
   /// 0: all have one length.
   std::size_t length = 0;
   SequencePadding padding = SequencePadding::zero;
+  /// What the names of files say: see list_class_files(). Empty: folders are the classes.
+  std::string class_from{};
+  /// The size of images, to which all are resized; 0: all have one size.
+  Index height = 0;
+  Index width = 0;
+  /// Whether images are made grey; else they are where all files are.
+  bool grey = false;
+  /// The samples a second that sounds have to have; 0: those of the first file.
+  int sample_rate = 0;
+  /// Columns of CSV files, by their names, or by their numbers from 0 without a header. The target:
+  /// empty for the last column.
+  std::string target_column{};
+  /// Whether targets are numbers, whole ones too, and not classes.
+  bool numbers = false;
+  /// What records belong to, such as a recording or a person; empty: to nothing.
+  std::string group_column{};
+  /// Columns that are not read.
+  std::vector<std::string> ignored{};
+  /// So many records in a row are an example; 0: each is.
+  std::size_t window = 0;
+  /// How many records later the next window begins; 0: as many as a window has.
+  std::size_t hop = 0;
   /// The most bytes that examples may take.
   std::size_t max_bytes = std::size_t{4} << 30U;
 };

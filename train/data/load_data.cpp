@@ -120,6 +120,16 @@ std::vector<std::string_view> given_options(const DataOptions& options) {
   add("class-names", options.class_names != plain.class_names);
   add("length", options.length != plain.length);
   add("padding", options.padding != plain.padding);
+  add("class-from", options.class_from != plain.class_from);
+  add("image-size", options.height != plain.height || options.width != plain.width);
+  add("grey", options.grey != plain.grey);
+  add("sample-rate", options.sample_rate != plain.sample_rate);
+  add("target-column", options.target_column != plain.target_column);
+  add("numbers", options.numbers != plain.numbers);
+  add("group-column", options.group_column != plain.group_column);
+  add("ignore", options.ignored != plain.ignored);
+  add("window", options.window != plain.window);
+  add("hop", options.hop != plain.hop);
   add("max-data-bytes", options.max_bytes != plain.max_bytes);
   return given;
 }

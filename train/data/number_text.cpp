@@ -21,4 +21,12 @@ std::optional<float> to_float(std::string_view text) {
   return value;
 }
 
+std::optional<std::int64_t> to_whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return value;
+}
+
 }  // namespace octet

@@ -3,9 +3,12 @@ target_sources(octet_training PRIVATE
   data/array_file.cpp
   data/byte_source.cpp
   data/cifar10.cpp
+  data/class_files.cpp
   data/class_names.cpp
   data/csv.cpp
+  data/csv_data.cpp
   data/csv_records.cpp
+  data/csv_rows.cpp
   data/data_format.cpp
   data/data_loader.cpp
   data/dataset.cpp
@@ -16,15 +19,36 @@ target_sources(octet_training PRIVATE
   data/fingerprint.cpp
   data/idx.cpp
   data/image_augmentation.cpp
+  data/image_folder.cpp
   data/load_data.cpp
+  data/name_pattern.cpp
   data/npy.cpp
   data/npy_header.cpp
   data/number_text.cpp
   data/read_ahead.cpp
+  data/resize_image.cpp
   data/sequence_set.cpp
   data/set_name.cpp
   data/split_data.cpp
   data/targets.cpp
   data/text_blocks.cpp
   data/text_lines.cpp
-  data/ts.cpp)
+  data/ts.cpp
+  data/wav_folder.cpp)
+
+# By name, so that what links octet needs no path of this machine's.
+if(OCTET_IMAGES)
+  target_sources(octet_training PRIVATE data/image_file.cpp)
+  target_include_directories(octet_training SYSTEM PRIVATE
+    "${OCTET_TURBOJPEG_INCLUDE}" "${OCTET_PNG_INCLUDE}")
+  target_link_libraries(octet_training PRIVATE turbojpeg png)
+else()
+  target_sources(octet_training PRIVATE data/image_file_none.cpp)
+endif()
+if(OCTET_SOUNDS)
+  target_sources(octet_training PRIVATE data/wav_file.cpp)
+  target_include_directories(octet_training SYSTEM PRIVATE "${OCTET_SNDFILE_INCLUDE}")
+  target_link_libraries(octet_training PRIVATE sndfile)
+else()
+  target_sources(octet_training PRIVATE data/wav_file_none.cpp)
+endif()

@@ -91,7 +91,8 @@ TEST_F(LoadData, WhatIsRefusedIsNamed) {
                   "--test-data: expected a folder with x.npy");
   write("cifar/test_batch.bin", Bytes(3073));
   expect_mentions(wrong(folder("cifar"), {.test_data = folder("npy")}),
-                  "--test-data is for data of the format .ts or CSV or NumPy, found CIFAR-10");
+                  "--test-data is for data of the format .ts or CSV or CSV folder or NumPy or WAV "
+                  "or images, found CIFAR-10");
 }
 
 }  // namespace

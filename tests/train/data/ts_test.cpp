@@ -100,7 +100,8 @@ TEST_F(LoadTs, AFolderHasBothParts) {
   EXPECT_TRUE(std::ranges::equal(data.test.labels(), Labels{0}));
   EXPECT_EQ(data.test.class_names(), data.train.class_names());
   expect_mentions(message_of<InvalidArgument>([&] { load_data(scratch_.path(), {.split = 0.5}); }),
-                  "--split is for data of the format .ts or CSV or NumPy, found UEA folder");
+                  "--split is for data of the format .ts or CSV or CSV folder or NumPy or WAV or "
+                  "images, found UEA folder");
   write("@classLabel true walk run\n@data\n5,6,7:run\n", "P_TEST.ts");
   expect_mentions(message_of<FormatError>([&] { load_data(scratch_.path()); }),
                   "the test examples have shape [3, 1], the training examples [2, 1]");

@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/log.h>
+#include <octet/tests/train/data/idx_files.h>
+#include <octet/train/data/class_files.h>
+#include <octet/train/data/name_pattern.h>
+
+#include <string>
+
+namespace octet::test::class_files_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  ScratchDirectory scratch;
+
+  void touch(const std::string& name) const {
+    fs::create_directories((scratch.path() / name).parent_path());
+    scratch.write(name, {});
+  }
+  ClassFiles list(const std::string& pattern = "") const {
+    return list_class_files(scratch.path(), {".wav"}, {.class_from = pattern});
+  }
+  /// "NAME:CLASS:GROUP" of each file.
+  static std::string text_of(const std::vector<ClassFile>& files) {
+    std::string text;
+    for (const ClassFile& file : files) {
+      text += file.path.filename().string() + ":" + file.class_name + ":" + file.group + " ";
+    }
+    return text;
+  }
+};
+
+TEST(ClassFiles, FoldersAreClassesAndParts) {
+  const Folder flat;
+  for (const char* name : {"b/2.wav", "a/1.WAV", "a/notes.txt", "README.md"}) flat.touch(name);
+  EXPECT_EQ(Folder::text_of(flat.list().train), "1.WAV:a: 2.wav:b: ");
+  EXPECT_TRUE(holds_files(flat.scratch.path(), {".wav"}));
+  EXPECT_FALSE(holds_files(flat.scratch.path(), {".png"}));
+  const Folder parted;
+  for (const char* name : {"train/a/1.wav", "val/a/2.wav"}) parted.touch(name);
+  EXPECT_EQ(Folder::text_of(parted.list().test), "2.wav:a: ");
+  parted.touch("test/a/3.wav");
+  std::vector<std::string> warnings;
+  const CollectWarnings collect(warnings);
+  EXPECT_EQ(Folder::text_of(parted.list().test), "3.wav:a: ");
+  ASSERT_EQ(warnings.size(), 1U);
+  expect_mentions(warnings[0], "val is not read");
+}
+
+TEST(ClassFiles, NamesSayClassGroupAndPart) {
+  const Folder folder;
+  for (const char* name : {"recordings/7_jackson_12.wav", "recordings/0_lucas_4.wav"}) {
+    folder.touch(name);
+  }
+  const ClassFiles files = folder.list("{class}_{group}_{test=0-4}.wav");
+  EXPECT_EQ(Folder::text_of(files.train), "7_jackson_12.wav:7:jackson ");
+  EXPECT_EQ(Folder::text_of(files.test), "0_lucas_4.wav:0:lucas ");
+  const ClassFiles grouped = folder.list("*_{group}_*.wav");
+  EXPECT_EQ(Folder::text_of(grouped.train),
+            "0_lucas_4.wav:recordings:lucas 7_jackson_12.wav:recordings:jackson ");
+  EXPECT_EQ(groups_of(grouped.train), (Groups{0, 1}));
+}
+
+TEST(ClassFiles, WhatIsRefusedIsNamed) {
+  const Folder folder;
+  const auto refused = [&](const std::string& pattern) {
+    return message_of<FormatError>([&] { folder.list(pattern); });
+  };
+  folder.touch("a/none.txt");
+  expect_mentions(refused(""), "expected files for training that end in .wav");
+  folder.touch("1_a.wav");
+  expect_mentions(refused(""), "1_a.wav: expected a folder named after its class");
+  expect_mentions(refused("{class}-*.wav"), "a part of it is missing");
+  expect_mentions(refused("{class}_*.mp3"), "a part of it is missing");
+  expect_mentions(refused("x{class}_*.wav"), "'x' is missing");
+  expect_mentions(refused("{class}_a"), "'.wav' is too much");
+  expect_mentions(refused("{class}_{test=1-2}.wav"), "'a' is no number");
+  for (const auto& [pattern, part] :
+       {std::pair{"{class}{group}", "nothing tells where one placeholder ends"},
+        std::pair{"{speaker}.wav", "{speaker} is none of"},
+        std::pair{"{class}_{class}", "stands twice"}, std::pair{"{class", "is never closed"},
+        std::pair{"{test=4-0}", "expected numbers such as"}}) {
+    expect_mentions(message_of<InvalidArgument>([&, text = pattern] { NamePattern{text}; }), part);
+  }
+}
+
+}  // namespace
+}  // namespace octet::test::class_files_test

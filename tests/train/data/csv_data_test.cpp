@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/tests/train/data/idx_files.h>
+#include <octet/train/data/csv_data.h>
+#include <octet/train/data/load_data.h>
+
+#include <algorithm>
+#include <string>
+
+namespace octet::test::csv_data_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CsvData : public ::testing::Test {
+ protected:
+  fs::path write(const std::string& text, const std::string& name = "a.csv") const {
+    fs::create_directories((scratch_.path() / name).parent_path());
+    return scratch_.write(name, Bytes(text.begin(), text.end()));
+  }
+  std::string refused(const std::string& text, const DataOptions& options = {}) const {
+    return message_of<FormatError>([&] { load_csv_data(write(text), options); });
+  }
+  std::string wrong(const std::string& text, const DataOptions& options) const {
+    return message_of<InvalidArgument>([&] { load_csv_data(write(text), options); });
+  }
+
+  const ScratchDirectory scratch_;
+};
+
+std::vector<float> values_of(const Dataset& set) {
+  const Tensor all = set.features(0, set.size());
+  return {all.span().begin(), all.span().end()};
+}
+
+Labels labels_of(const Dataset& set) { return {set.labels().begin(), set.labels().end()}; }
+
+TEST_F(CsvData, ClassesAreNamedByTheirTexts) {
+  const LoadedData last = load_csv_data(write("a,b,kind\n1,2,worn\n3,4,idle\n5,6,worn\n"));
+  EXPECT_EQ(last.train.class_names(), (std::vector<std::string>{"idle", "worn"}));
+  EXPECT_EQ(labels_of(last.train), (Labels{1, 0, 1}));
+  EXPECT_EQ(values_of(last.train), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_TRUE(last.groups.empty());
+  // Whole numbers are sorted by value, and a file whose records hold a number has no header.
+  const LoadedData numbers = load_csv_data(write("1,10\n2,9\n3,10\n"));
+  EXPECT_EQ(numbers.train.class_names(), (std::vector<std::string>{"9", "10"}));
+  const LoadedData named = load_csv_data(write("kind,a,b,t\n0,1,2,9\n1,3,4,9\n"),
+                                         {.target_column = "kind", .ignored = {"t"}});
+  EXPECT_EQ(values_of(named.train), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST_F(CsvData, TargetsAreNumbersWhereOneIsNoWholeNumber) {
+  const LoadedData prices = load_csv_data(write("a,price\n1,2\n2,2.5\n"));
+  EXPECT_EQ(prices.train.target_shape(), (Shape{1}));
+  EXPECT_EQ(prices.train.targets(1, 2).values().at({0, 0}), 2.5F);
+  EXPECT_FALSE(load_csv_data(write("a,n\n1,2\n2,3\n"), {.numbers = true}).train.has_labels());
+  expect_mentions(refused("a,n\n1,2\n2,x\n", {.numbers = true}),
+                  "line 3: expected a finite number as the target, found 'x'");
+}
+
+TEST_F(CsvData, WindowsCrossNoChangeOfClassOrGroup) {
+  const std::string text =
+      "x,who,class\n1,a,0\n2,a,0\n3,a,0\n4,a,1\n5,a,1\n6,b,1\n7,b,1\n8,b,1\n9,b,1\n";
+  const LoadedData data =
+      load_csv_data(write(text), {.group_column = "who", .window = 2, .hop = 1});
+  EXPECT_EQ(data.train.example_shape(), (Shape{2, 1}));
+  EXPECT_EQ(values_of(data.train), (std::vector<float>{1, 2, 2, 3, 4, 5, 6, 7, 7, 8, 8, 9}));
+  EXPECT_EQ(labels_of(data.train), (Labels{0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(data.groups, (Groups{0, 0, 0, 1, 1, 1}));
+  // Without groups, records in a row are one.
+  const LoadedData rows = load_csv_data(write(text), {.ignored = {"who"}, .window = 3});
+  EXPECT_EQ(values_of(rows.train), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(rows.groups, (Groups{0, 1, 1}));
+  // The target of a window of numbers is its last record's.
+  const LoadedData next = load_csv_data(write("x,y\n1,0.5\n2,1.5\n3,2.5\n"), {.window = 2});
+  EXPECT_EQ(next.train.targets(0, 1).values().at({0, 0}), 1.5F);
+}
+
+TEST_F(CsvData, WhatIsRefusedIsNamed) {
+  expect_mentions(refused(""), "expected records, found none");
+  expect_mentions(refused("a,b\n"), "expected records, found none");
+  expect_mentions(refused("a,b\n1,2\n3\n"), "line 3: expected 2 fields as in the first record");
+  expect_mentions(refused("a,b\nx,1\n"),
+                  "line 2, column 0: 'a': expected a finite number, found "
+                  "'x'; is it the target (--target-column)");
+  expect_mentions(refused("a,b\n1,\n"), "line 2, column 1: 'b': expected a target or a group");
+  expect_mentions(refused("a,b\n1,2\n", {.window = 2}), "expected 2 records in a row");
+  expect_mentions(refused("a,b\n1,c\n", {.class_names = {"d"}}), "expected one of the classes d");
+  expect_mentions(wrong("a,b\n1,2\n", {.target_column = "c"}),
+                  "--target-column: expected the name of one column, one of a, b, found 'c'");
+  expect_mentions(wrong("a,b\n1,2\n", {.group_column = "b"}), "found 'b' twice");
+  expect_mentions(wrong("a,b\n1,2\n", {.ignored = {"a"}}), "expected columns that are features");
+  expect_mentions(wrong("a,b\n1,2\n", {.hop = 2}), "--hop: expected --window with it");
+  expect_mentions(wrong("a,b\n1,2\n3,4\n", {.max_bytes = 7}), "do not fit into the 7 bytes");
+}
+
+TEST_F(CsvData, FilesOfAFolderAreSequences) {
+  write("x,y\n1,2\n3,4\n5,6\n", "set/run/1.csv");
+  write("x,y\n7,8\n9,10\n", "set/walk/1.csv");
+  const fs::path set = scratch_.path() / "set";
+  expect_mentions(message_of<FormatError>([&] { load_data(set); }), "found 2 to 3 steps");
+  const DataSplit cut = load_data(set, {.length = 2});
+  EXPECT_EQ(values_of(cut.train), (std::vector<float>{1, 2, 3, 4, 7, 8, 9, 10}));
+  EXPECT_EQ(cut.train.class_names(), (std::vector<std::string>{"run", "walk"}));
+  const LoadedData windows = load_csv_folder(set, {.window = 1});
+  EXPECT_EQ(labels_of(windows.train), (Labels{0, 0, 0, 1, 1}));
+  EXPECT_EQ(windows.groups, (Groups{0, 0, 0, 1, 1}));
+  write("x\n1\n", "set/walk/2.csv");
+  expect_mentions(message_of<FormatError>([&] { load_data(set, {.length = 2}); }),
+                  "2.csv: expected 2 columns as in ");
+}
+
+}  // namespace
+}  // namespace octet::test::csv_data_test

@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/tests/train/data/wav_files.h>
+#include <octet/train/data/load_data.h>
+#include <octet/train/data/wav_folder.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace octet::test::wav_folder_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class WavFolder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!reads_sounds()) GTEST_SKIP() << "this build reads no sounds (OCTET_SOUNDS)";
+  }
+  fs::path write(const std::string& name, const Bytes& bytes) const {
+    fs::create_directories((scratch_.path() / name).parent_path());
+    return scratch_.write(name, bytes);
+  }
+  std::string refused(const DataOptions& options = {}) const {
+    return message_of<FormatError>([&] { load_wav_folder(scratch_.path(), options); });
+  }
+
+  const ScratchDirectory scratch_;
+};
+
+std::vector<float> values_of(const Dataset& set) {
+  const Tensor all = set.features(0, set.size());
+  return {all.span().begin(), all.span().end()};
+}
+
+TEST_F(WavFolder, SamplesAreSharesOfFullScale) {
+  write("yes/1.wav", wav_bytes(8000, 2, {16384, -32768, 0, 1}));
+  write("no/1.wav", wav_bytes(8000, 2, {32767, 8192, 0, 0}));
+  const LoadedData data = load_wav_folder(scratch_.path());
+  EXPECT_EQ(data.train.example_shape(), (Shape{2, 2}));
+  EXPECT_EQ(data.train.class_names(), (std::vector<std::string>{"no", "yes"}));
+  EXPECT_EQ(values_of(data.train),
+            (std::vector<float>{32767.0F / 32768, 0.25F, 0, 0, 0.5F, -1, 0, 1.0F / 32768}));
+  EXPECT_EQ(read_wav(scratch_.path() / "yes/1.wav", 1).values, (std::vector<float>{0.5F, -1}));
+}
+
+TEST_F(WavFolder, NamesMaySayClassAndPart) {
+  for (int digit = 0; digit < 2; ++digit) {
+    for (int index = 0; index < 3; ++index) {
+      write(
+          std::to_string(digit) + "_ann_" + std::to_string(index) + ".wav",
+          wav_bytes(8000, 1, std::vector<std::int16_t>(static_cast<std::size_t>(index + 1), 8192)));
+    }
+  }
+  const DataSplit data =
+      load_data(scratch_.path(), {.length = 2, .class_from = "{class}_*_{test=0-0}.wav"});
+  EXPECT_EQ(data.train.size(), 4U);
+  EXPECT_EQ(values_of(data.test), (std::vector<float>{0.25F, 0, 0.25F, 0}));
+  EXPECT_TRUE(std::ranges::equal(data.test.labels(), Labels{0, 1}));
+}
+
+TEST_F(WavFolder, WhatIsRefusedIsNamed) {
+  write("a/1.wav", wav_bytes(8000, 1, {1, 2}));
+  expect_mentions(refused({.sample_rate = 16000}),
+                  "1.wav: expected 16000 samples a second, found 8000; sounds are not resampled");
+  write("a/2.wav", wav_bytes(16000, 1, {1, 2}));
+  expect_mentions(refused(), "2.wav: expected 8000 samples a second as in the first file, found");
+  write("a/2.wav", wav_bytes(8000, 2, {1, 2}));
+  expect_mentions(refused(), "2.wav: expected 1 channels as in the first file, found 2");
+  write("a/2.wav", wav_bytes(8000, 1, {1, 2, 3}));
+  expect_mentions(refused(), "found 2 to 3 steps; give --length N");
+  write("a/2.wav", wav_bytes(8000, 1, {}));
+  expect_mentions(refused(), "2.wav: expected a sequence, found no step");
+  write("a/2.wav", {'R', 'I', 'F', 'F'});
+  expect_mentions(refused(), "2.wav: expected a WAV file");
+  expect_mentions(message_of<IoError>([&] { read_wav(scratch_.path() / "a"); }), "no such file");
+}
+
+TEST(RealSounds, SpokenDigitsAreReadWhole) {
+  const char* folder = std::getenv("OCTET_FSDD_DIR");
+  if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "OCTET_FSDD_DIR is not set";
+  if (!reads_sounds()) GTEST_SKIP() << "this build reads no sounds (OCTET_SOUNDS)";
+  const DataSplit official =
+      load_data(folder, {.length = 8000, .class_from = "{class}_*_{test=0-4}.wav"});
+  EXPECT_EQ(official.train.size(), 2700U);
+  EXPECT_EQ(official.test.size(), 300U);
+  EXPECT_EQ(official.test.classes(), 10);
+  EXPECT_EQ(official.test.example_shape(), (Shape{8000, 1}));
+  // A speaker is in one part alone.
+  const DataSplit speakers =
+      load_data(folder, {.split = 0.8, .length = 10, .class_from = "{class}_{group}_*.wav"});
+  EXPECT_EQ(speakers.test.size(), 500U);
+}
+
+}  // namespace
+}  // namespace octet::test::wav_folder_test

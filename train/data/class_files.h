@@ -1,0 +1,51 @@
+#pragma once
+
+#include <octet/train/data/data_options.h>
+#include <octet/train/data/split_data.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// A file that holds one example.
+struct ClassFile {
+  std::filesystem::path path;
+  std::string class_name;
+  /// Empty where none is named.
+  std::string group;
+};
+
+/// The files of a folder, sorted by bytes of their paths.
+struct ClassFiles {
+  std::vector<ClassFile> train;
+  std::vector<ClassFile> test;
+};
+
+/// Whether a folder, a folder in it or one in that has a file whose name ends in one of `endings`,
+/// in small letters or capitals.
+bool holds_files(const std::filesystem::path& folder, const std::vector<std::string_view>& endings);
+
+/// Lists the files of a folder that end so: FOLDER/CLASS/NAME, or FOLDER/train/CLASS/NAME and
+/// FOLDER/test/CLASS/NAME, where val is taken for test if that is missing. With
+/// DataOptions::class_from the names of files say more; CLASS is left out where they say the class:
+///
+/// - `{class}` and `{group}` are the class and the group;
+/// - `{test=0-4}` is a number, and files in which it is from 0 to 4 are the test part;
+/// - `*` is anything;
+/// - all else stands as it is.
+///
+/// Each takes at least one character and ends where what stands behind it begins for the first
+/// time; what stands last, the ending, ends the name. Throws InvalidArgument for another pattern;
+/// FormatError for a folder without such files, a name that does not match, and files that stand
+/// elsewhere.
+ClassFiles list_class_files(const std::filesystem::path& folder,
+                            const std::vector<std::string_view>& endings,
+                            const DataOptions& options);
+
+/// A number for each group that is named, and one for each file that names none, as Groups are.
+Groups groups_of(const std::vector<ClassFile>& files);
+
+}  // namespace octet

@@ -1,0 +1,214 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/train/data/class_files.h>
+#include <octet/train/data/class_names.h>
+#include <octet/train/data/csv_data.h>
+#include <octet/train/data/csv_rows.h>
+#include <octet/train/data/number_text.h>
+#include <octet/train/data/sequence_set.h>
+#include <octet/train/data/set_name.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string_view>& csv_endings() {
+  static const std::vector<std::string_view> kEndings = {".csv"};
+  return kEndings;
+}
+
+bool are_numbers(const CsvRows& rows, const DataOptions& options) {
+  if (options.numbers) return true;
+  bool has_fraction = false;
+  for (const std::string& text : rows.targets) {
+    const std::optional<float> value = to_float(text);
+    if (!value || !std::isfinite(*value)) return false;
+    has_fraction = has_fraction || !to_whole_number(text);
+  }
+  return has_fraction;
+}
+
+/// Records in a row that windows may be of: [begin, end).
+struct Segment {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+std::vector<Segment> segments_of(const CsvRows& rows, bool by_target) {
+  std::vector<Segment> segments;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const bool begins = row == 0 ||
+                        (!rows.groups.empty() && rows.groups[row] != rows.groups[row - 1]) ||
+                        (by_target && rows.targets[row] != rows.targets[row - 1]);
+    if (begins) segments.push_back({row, row});
+    segments.back().end = row + 1;
+  }
+  return segments;
+}
+
+/// Windows of [begin, end): where each begins. Without a window each record is an example.
+std::vector<std::size_t> window_starts(const Segment& segment, const DataOptions& options) {
+  const std::size_t window = std::max<std::size_t>(options.window, 1);
+  const std::size_t hop = options.hop > 0 ? options.hop : window;
+  std::vector<std::size_t> starts;
+  for (std::size_t at = segment.begin; at + window <= segment.end; at += hop) starts.push_back(at);
+  return starts;
+}
+
+void check_hop(const DataOptions& options) {
+  if (options.hop == 0 || options.window > 0) return;
+  throw InvalidArgument("--hop: expected --window with it, found none");
+}
+
+/// Numbers for texts, in the order in which they first appear.
+class GroupNumbers {
+ public:
+  std::uint32_t of(const std::string& text) {
+    return numbers_.try_emplace(text, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+};
+
+/// The examples of one file.
+class CsvExamples {
+ public:
+  CsvExamples(std::string file, const CsvRows& rows, const DataOptions& options)
+      : file_(std::move(file)),
+        rows_(rows),
+        options_(options),
+        numbers_(are_numbers(rows, options)),
+        classes_(options.class_names) {}
+
+  LoadedData read(std::string name) {
+    std::uint32_t segment_number = 0;
+    GroupNumbers groups;
+    for (const Segment& segment : segments_of(rows_, !numbers_)) {
+      for (const std::size_t start : window_starts(segment, options_)) {
+        add(start);
+        groups_.push_back(rows_.groups.empty() ? segment_number : groups.of(rows_.groups[start]));
+      }
+      ++segment_number;
+    }
+    if (groups_.empty()) {
+      throw FormatError(
+          fmt::format("{}: expected {} records in a row of one group and class, which a window is "
+                      "of, found none",
+                      file_, options_.window));
+    }
+    // Single records that no group holds together may be divided.
+    if (options_.window == 0 && rows_.groups.empty()) groups_.clear();
+    return {.train = dataset(std::move(name)), .groups = std::move(groups_)};
+  }
+
+ private:
+  std::size_t window() const { return std::max<std::size_t>(options_.window, 1); }
+
+  void add(std::size_t start) {
+    const std::size_t values = window() * rows_.features;
+    check_data_bytes(file_, groups_.size() + 1, values * sizeof(float), options_);
+    const auto from = rows_.values.begin() + static_cast<std::ptrdiff_t>(start * rows_.features);
+    values_.insert(values_.end(), from, from + static_cast<std::ptrdiff_t>(values));
+    const std::size_t last = start + window() - 1;
+    const std::string where = fmt::format("{}, line {}", file_, rows_.lines[last]);
+    if (!numbers_) return classes_.add(rows_.targets[last], where);
+    const std::optional<float> value = to_float(rows_.targets[last]);
+    if (!value || !std::isfinite(*value)) {
+      throw FormatError(fmt::format("{}: expected a finite number as the target, found '{}'", where,
+                                    printable(rows_.targets[last])));
+    }
+    targets_.push_back(*value);
+  }
+
+  Dataset dataset(std::string name) {
+    const auto features = static_cast<Index>(rows_.features);
+    const Shape shape = options_.window > 0 ? Shape{static_cast<Index>(options_.window), features}
+                                            : Shape{features};
+    if (!numbers_) {
+      std::vector<std::string> names = classes_.names();
+      return Dataset::from_floats(std::move(name), shape, std::move(values_), classes_.labels(),
+                                  static_cast<int>(names.size()))
+          .with_class_names(std::move(names));
+    }
+    const auto count = static_cast<Index>(targets_.size());
+    return Dataset::from_floats(std::move(name), shape, std::move(values_),
+                                Labels(targets_.size(), 0), 1)
+        .with_targets(Tensor::from({count, 1}, targets_));
+  }
+
+  std::string file_;
+  const CsvRows& rows_;
+  const DataOptions& options_;
+  bool numbers_;
+  ClassNames classes_;
+  std::vector<float> values_;
+  std::vector<float> targets_;
+  Groups groups_;
+};
+
+/// One part of a folder of files.
+struct FolderPart {
+  Dataset set;
+  Groups groups;
+};
+
+FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files,
+                     std::vector<std::string> known, const DataOptions& options) {
+  DataOptions lengths = options;
+  if (options.window > 0) lengths.length = options.window;
+  std::optional<SequenceSet> set;
+  FolderPart part;
+  const Groups groups = groups_of(files);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ClassFile& file = files[i];
+    const std::string name = file.path.string();
+    const CsvRows rows = read_csv_rows(file.path, false, options);
+    if (!set) set.emplace(folder.string(), rows.features, lengths, known);
+    if (rows.features != set->channels()) {
+      throw FormatError(fmt::format("{}: expected {} columns as in {}, found {}", name,
+                                    set->channels(), files[0].path.string(), rows.features));
+    }
+    const std::size_t steps = options.window > 0 ? options.window : rows.size();
+    std::vector<std::size_t> starts = {0};
+    if (options.window > 0) starts = window_starts({0, rows.size()}, options);
+    for (const std::size_t start : starts) {
+      set->add(std::span(rows.values).subspan(start * rows.features, steps * rows.features),
+               file.class_name, name);
+      part.groups.push_back(groups[i]);
+    }
+  }
+  part.set = std::move(set).value().to_dataset(set_name(folder));
+  return part;
+}
+
+}  // namespace
+
+LoadedData load_csv_data(const fs::path& file, const DataOptions& options) {
+  check_hop(options);
+  const CsvRows rows = read_csv_rows(file, true, options);
+  return CsvExamples(file.string(), rows, options).read(set_name(file));
+}
+
+bool is_csv_folder(const fs::path& folder) { return holds_files(folder, csv_endings()); }
+
+LoadedData load_csv_folder(const fs::path& folder, const DataOptions& options) {
+  check_hop(options);
+  const ClassFiles files = list_class_files(folder, csv_endings(), options);
+  FolderPart train = read_part(folder, files.train, options.class_names, options);
+  LoadedData data{.train = std::move(train.set), .groups = std::move(train.groups)};
+  if (!files.test.empty()) {
+    data.test = read_part(folder, files.test, data.train.class_names(), options).set;
+  }
+  return data;
+}
+
+}  // namespace octet

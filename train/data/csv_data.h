@@ -1,0 +1,30 @@
+#pragma once
+
+#include <octet/train/data/data_format.h>
+
+#include <filesystem>
+
+namespace octet {
+
+/// Reads examples from a CSV file as read_csv_rows() does: a record each, [features]; or with
+/// DataOptions::window so many records in a row, [window, features], the next window beginning
+/// DataOptions::hop records later, or behind the last. Windows cross no change of the group, and
+/// none of a class; what is left at an end is no window.
+///
+/// Targets are numbers, [n, 1], that of a window being the last of its records', if all are numbers
+/// and one is no whole number, or if DataOptions::numbers is set; else they are classes, which keep
+/// their texts as names and are sorted, whole numbers by value. Examples of one group, or windows
+/// of records in a row, are one group of LoadedData. Throws as read_csv_rows(), and FormatError
+/// where no window is full or a target is no number.
+LoadedData load_csv_data(const std::filesystem::path& file, const DataOptions& options = {});
+
+/// Reads CSV files, each of the class that list_class_files() gives it. All columns but the ignored
+/// ones are features, and a file is an example [records, features], which DataOptions::length
+/// brings to one length; or with DataOptions::window it gives windows, which are one group. Throws
+/// as list_class_files() and load_csv_data(), and FormatError for files of other columns.
+LoadedData load_csv_folder(const std::filesystem::path& folder, const DataOptions& options = {});
+
+/// Whether load_csv_folder() finds files there.
+bool is_csv_folder(const std::filesystem::path& folder);
+
+}  // namespace octet

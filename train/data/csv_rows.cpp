@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/train/data/csv_records.h>
+#include <octet/train/data/csv_rows.h>
+#include <octet/train/data/number_text.h>
+#include <octet/train/data/sequence_set.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace octet {
+namespace {
+
+enum class ColumnUse { feature, target, group, ignored };
+
+class CsvRowReader {
+ public:
+  CsvRowReader(const std::filesystem::path& path, bool has_target, const DataOptions& options)
+      : file_(path.string()), has_target_(has_target), options_(options), records_(path, ',') {}
+
+  CsvRows read() {
+    bool more = records_.next();
+    if (more) more = read_names();
+    if (!more) throw FormatError(fmt::format("{}: expected records, found none", file_));
+    assign_uses();
+    for (; more; more = records_.next()) read_record();
+    return std::move(rows_);
+  }
+
+ private:
+  /// Names of columns; whether there is a record behind them.
+  bool read_names() {
+    const auto fields = records_.fields();
+    const bool is_header = std::ranges::none_of(
+        fields, [](const CsvField& field) { return to_float(field.trimmed()).has_value(); });
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      names_.push_back(is_header ? fields[i].value() : fmt::format("{}", i));
+    }
+    return !is_header || records_.next();
+  }
+
+  std::size_t place_of(const std::string& name, std::string_view option) const {
+    const auto found = std::ranges::find(names_, name);
+    if (found != names_.end() && std::find(found + 1, names_.end(), name) == names_.end()) {
+      return static_cast<std::size_t>(found - names_.begin());
+    }
+    throw InvalidArgument(fmt::format(
+        "{}: --{}: expected the name of one column, one of {}, found '{}'", file_, option,
+        printable(fmt::format("{}", fmt::join(names_, ", ")), 200), printable(name)));
+  }
+
+  void use(std::size_t column, ColumnUse as) {
+    if (uses_[column] != ColumnUse::feature) {
+      throw InvalidArgument(
+          fmt::format("{}: expected the columns of --target-column, --group-column and --ignore to "
+                      "be different ones, found "
+                      "'{}' twice",
+                      file_, printable(names_[column])));
+    }
+    uses_[column] = as;
+  }
+
+  void assign_uses() {
+    uses_.assign(names_.size(), ColumnUse::feature);
+    if (has_target_) {
+      use(options_.target_column.empty() ? names_.size() - 1
+                                         : place_of(options_.target_column, "target-column"),
+          ColumnUse::target);
+    }
+    if (!options_.group_column.empty())
+      use(place_of(options_.group_column, "group-column"), ColumnUse::group);
+    for (const std::string& name : options_.ignored) {
+      use(place_of(name, "ignore"), ColumnUse::ignored);
+    }
+    rows_.features = static_cast<std::size_t>(std::ranges::count(uses_, ColumnUse::feature));
+    if (rows_.features == 0) {
+      throw InvalidArgument(fmt::format("{}: expected columns that are features, found none in {}",
+                                        file_, fmt::join(names_, ", ")));
+    }
+  }
+
+  void read_record() {
+    const auto fields = records_.fields();
+    if (fields.size() != names_.size()) {
+      records_.fail(fields[0].line,
+                    fmt::format("expected {} fields as in the first record, found {}",
+                                names_.size(), fields.size()));
+    }
+    check_data_bytes(file_, rows_.size() + 1, rows_.features * sizeof(float), options_);
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (uses_[i] == ColumnUse::feature) rows_.values.push_back(number(i));
+      if (uses_[i] == ColumnUse::target) rows_.targets.push_back(text(i));
+      if (uses_[i] == ColumnUse::group) rows_.groups.push_back(text(i));
+    }
+    rows_.lines.push_back(fields[0].line);
+  }
+
+  float number(std::size_t column) const {
+    const std::string_view field = records_.fields()[column].trimmed();
+    const auto value = to_float(field);
+    if (value && std::isfinite(*value)) return *value;
+    fail(column,
+         fmt::format("expected a finite number, found '{}'; is it the target (--target-column), a "
+                     "group (--group-column) or one to leave out (--ignore)?",
+                     printable(field)));
+  }
+
+  std::string text(std::size_t column) const {
+    std::string field = records_.fields()[column].value();
+    if (field.empty()) fail(column, "expected a target or a group, found an empty field");
+    return field;
+  }
+
+  [[noreturn]] void fail(std::size_t column, const std::string& what) const {
+    records_.fail(records_.fields()[column].line, column,
+                  fmt::format("'{}': {}", printable(names_[column]), what));
+  }
+
+  std::string file_;
+  bool has_target_;
+  const DataOptions& options_;
+  CsvRecords records_;
+  std::vector<std::string> names_;
+  std::vector<ColumnUse> uses_;
+  CsvRows rows_;
+};
+
+}  // namespace
+
+CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
+                      const DataOptions& options) {
+  return CsvRowReader(path, has_target, options).read();
+}
+
+}  // namespace octet

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <octet/train/data/data_options.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// The records of a CSV file.
+struct CsvRows {
+  /// How many columns are features, and their values, row-major.
+  std::size_t features = 0;
+  std::vector<float> values;
+  /// What stands in the target column, a text a record; none without one.
+  std::vector<std::string> targets;
+  /// The same of the group column.
+  std::vector<std::string> groups;
+  /// The lines on which the records begin, from 1.
+  std::vector<std::size_t> lines;
+
+  std::size_t size() const { return lines.size(); }
+};
+
+/// Reads a CSV file (RFC 4180, separated by commas), plain or gzipped. The first record holds the
+/// columns' names if no field of it is a number. The target is the column
+/// DataOptions::target_column, or the last one; DataOptions::group_column and ignored are no
+/// features, and all others are. Without a header columns are named by their numbers from 0. Throws
+/// IoError where the file cannot be read; FormatError, which names line and column, for a feature
+/// that is no finite number, an empty target or group, a record of another length, and as
+/// CsvRecords; InvalidArgument for a column that the file does not have, and where the examples
+/// take more than DataOptions::max_bytes.
+CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
+                      const DataOptions& options);
+
+}  // namespace octet

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <octet/train/data/data_format.h>
+
+#include <filesystem>
+
+namespace octet {
+
+/// Reads JPEG and PNG files, each an example of the class that list_class_files() gives it, as
+/// bytes [height, width, 3], or [height, width, 1] where all are grey or DataOptions::grey is set.
+/// All are resized to DataOptions::height and width, as resize_image() does; where these are 0, all
+/// have to be of one size. Decoded on all threads, with equal results on any number. Throws as
+/// list_class_files(); FormatError, which names the file, for one that is damaged or of another
+/// size; InvalidArgument where the examples take more than DataOptions::max_bytes, and where this
+/// build reads no images (OCTET_IMAGES).
+LoadedData load_image_folder(const std::filesystem::path& folder, const DataOptions& options = {});
+
+/// Whether load_image_folder() finds files there.
+bool is_image_folder(const std::filesystem::path& folder);
+
+}  // namespace octet

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <octet/train/data/data_format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// A sound as it lies in a file.
+struct Sound {
+  /// In samples a second.
+  int rate = 0;
+  std::size_t channels = 0;
+  /// [samples, channels], in [-1, 1) where the file holds integers.
+  std::vector<float> values;
+};
+
+/// Whether this build reads WAV files (OCTET_SOUNDS).
+bool reads_sounds();
+
+/// Reads the first `most` samples of a WAV file, all where it is 0. Throws IoError where it cannot
+/// be read; FormatError for a file of another format, a damaged one, one of more than 64 channels,
+/// and for values that are not finite; InvalidArgument where this build reads no sounds.
+Sound read_wav(const std::filesystem::path& path, std::size_t most = 0);
+
+/// Reads WAV files, each an example of the class that list_class_files() gives it, as
+/// [samples, channels]; DataOptions::length brings them to one length. All have to have the rate
+/// and the channels of the first, and the rate DataOptions::sample_rate where that is given: none
+/// is resampled. Throws as list_class_files() and read_wav(); FormatError, which names the file,
+/// for another rate or other channels; InvalidArgument where the examples take more than
+/// DataOptions::max_bytes.
+LoadedData load_wav_folder(const std::filesystem::path& folder, const DataOptions& options = {});
+
+/// Whether load_wav_folder() finds files there.
+bool is_wav_folder(const std::filesystem::path& folder);
+
+}  // namespace octet
