@@ -4,8 +4,8 @@
 #include <octet/core/log.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/class_files.h>
-#include <octet/train/data/data_format.h>
 #include <octet/train/data/name_pattern.h>
+#include <octet/train/data/names_in.h>
 
 #include <algorithm>
 #include <map>

@@ -16,7 +16,7 @@ struct CsvRows {
   std::vector<float> values;
   /// What stands in the target column, a text a record; none without one.
   std::vector<std::string> targets;
-  /// The same of the group column.
+  /// What stands in the group column; none without one.
   std::vector<std::string> groups;
   /// The lines on which the records begin, from 1.
   std::vector<std::size_t> lines;

@@ -5,8 +5,6 @@
 #include <octet/train/data/split_data.h>
 
 #include <filesystem>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,12 +32,5 @@ struct DataFormat {
   /// Reads the test part alone; null where it is in no files of its own.
   Dataset (*load_test)(const std::filesystem::path& path, const DataOptions& options) = nullptr;
 };
-
-/// All formats. No two recognize the same path.
-std::span<const DataFormat> data_formats();
-
-/// The names of what is in a folder, sorted by bytes; none where `path` is no folder that can be
-/// read.
-std::vector<std::string> names_in(const std::filesystem::path& path);
 
 }  // namespace octet

@@ -2,8 +2,9 @@
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
-#include <octet/train/data/data_format.h>
+#include <octet/train/data/data_formats.h>
 #include <octet/train/data/load_data.h>
+#include <octet/train/data/names_in.h>
 
 #include <algorithm>
 #include <set>

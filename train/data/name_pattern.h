@@ -29,9 +29,9 @@ class NamePattern {
   enum class Kind { literal, anything, class_name, group, test };
   struct Piece {
     Kind kind = Kind::literal;
-    /// Of a literal.
+    /// What a literal is.
     std::string text{};
-    /// Of a test part.
+    /// The numbers of a test part.
     std::int64_t first = 0;
     std::int64_t last = 0;
   };

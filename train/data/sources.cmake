@@ -9,7 +9,7 @@ target_sources(octet_training PRIVATE
   data/csv_data.cpp
   data/csv_records.cpp
   data/csv_rows.cpp
-  data/data_format.cpp
+  data/data_formats.cpp
   data/data_loader.cpp
   data/dataset.cpp
   data/dataset_rows.cpp
@@ -22,6 +22,7 @@ target_sources(octet_training PRIVATE
   data/image_folder.cpp
   data/load_data.cpp
   data/name_pattern.cpp
+  data/names_in.cpp
   data/npy.cpp
   data/npy_header.cpp
   data/number_text.cpp

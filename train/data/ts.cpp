@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
-#include <octet/train/data/data_format.h>
+#include <octet/train/data/names_in.h>
 #include <octet/train/data/number_text.h>
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/set_name.h>

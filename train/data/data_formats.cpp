@@ -1,8 +1,9 @@
 #include <octet/train/data/cifar10.h>
 #include <octet/train/data/csv_data.h>
-#include <octet/train/data/data_format.h>
+#include <octet/train/data/data_formats.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/data/image_folder.h>
+#include <octet/train/data/names_in.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/data/ts.h>
 #include <octet/train/data/wav_folder.h>
@@ -69,17 +70,6 @@ LoadedData load_npy_folder(const fs::path& folder, const DataOptions& /*options*
 }
 
 }  // namespace
-
-std::vector<std::string> names_in(const fs::path& path) {
-  std::vector<std::string> names;
-  std::error_code failure;
-  for (fs::directory_iterator entry(path, failure), end; !failure && entry != end;
-       entry.increment(failure)) {
-    names.push_back(entry->path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
 
 std::span<const DataFormat> data_formats() {
   static const std::array kFormats = {

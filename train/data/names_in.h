@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// The names of what is in a folder, sorted by bytes; none where `path` is no folder that can be
+/// read.
+std::vector<std::string> names_in(const std::filesystem::path& path);
+
+}  // namespace octet
