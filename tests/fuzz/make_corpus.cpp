@@ -200,7 +200,7 @@ void write_loaders(const fs::path& root) {
   // Window, hop and whether targets are numbers, a byte each.
   std::string windows = "x,kind\n1,a\n2,a\n3e0,a\n4,b\n5,b\n";
   windows.insert(0, "\x02\x01\x02");
-  Seeds(root, "csv_data").add("windows", {windows.begin(), windows.end()});
+  Seeds(root, "csv_data").add("windows", std::string_view(windows));
   Seeds(root, "image").add("png", test::png_bytes(2, 3, 3, test::counting(18)));
   Seeds(root, "wav").add("two", test::wav_bytes(8000, 2, {1, -2, 300, -32768}));
   // Length and padding, a byte each.
