@@ -8,6 +8,7 @@
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/result_rule.h>
+#include <octet/layers/quantize/second_factors.h>
 #include <octet/layers/quantize/step_rules.h>
 
 #include <algorithm>
@@ -63,6 +64,7 @@ std::vector<QuantizeWrapper::Inner> QuantizeWrapper::inner_values(std::span<cons
 
 /// The quantizer of a step's result or kernel that a file has under `prefix`, or the config gives.
 std::unique_ptr<Quantizer> QuantizeWrapper::new_inner_quantizer(const Step& step, bool of_kernel,
+                                                                bool is_factor,
                                                                 const std::string& prefix) const {
   if (described_inner_) {
     return described_inner_->has(prefix) ? quantizer_in(*described_inner_, prefix) : nullptr;
@@ -71,8 +73,8 @@ std::unique_ptr<Quantizer> QuantizeWrapper::new_inner_quantizer(const Step& step
     return std::make_unique<FixedQuantizer>(-1.0F, 1.0F, activation_spec(config_->options()));
   }
   if (of_kernel) return config_->parameter_quantizer(*layer_, weights_of(step).unit_axis);
-  return step.kind == Step::Kind::parameter ? config_->parameter_quantizer(*layer_, -1)
-                                            : config_->activation_quantizer(*layer_);
+  if (step.kind == Step::Kind::parameter) return config_->parameter_quantizer(*layer_, -1);
+  return is_factor ? config_->factor_quantizer(*layer_) : config_->activation_quantizer(*layer_);
 }
 
 /// Makes and builds the quantizers of inner_, named as the tensors in files.
@@ -81,6 +83,7 @@ void QuantizeWrapper::build_inner_quantizers() {
   if (program.steps.empty()) return;
   const ResultRule rule = result_rule(*layer_, config_->options().rounding);
   const std::size_t of_result = step_of_result(program.steps, rule);
+  const std::vector<bool> is_factor = second_factors(program, config_->options().rounding);
   std::size_t built = 0;
   std::set<std::string> names;
   for (const Inner& inner : inner_values(program.steps, of_result, rule)) {
@@ -93,8 +96,10 @@ void QuantizeWrapper::build_inner_quantizers() {
     std::string name = inner.is_kernel ? step.weights_name : value.suffix;
     if (name.starts_with('/')) name.erase(0, 1);
     std::ranges::replace(name, '/', '_');
-    if (built++ == inner_.size())
-      inner_.push_back(new_inner_quantizer(step, inner.is_kernel, name + "_"));
+    if (built++ == inner_.size()) {
+      inner_.push_back(
+          new_inner_quantizer(step, inner.is_kernel, is_factor[step.result], name + "_"));
+    }
     Quantizer* const quantizer = inner_[inner.slot].get();
     if (quantizer == nullptr) continue;
     if (!names.insert(name).second) {

@@ -218,8 +218,9 @@ std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& o
   return calibrated_by(options.activation_calibration, options, spec);
 }
 
-std::unique_ptr<Quantizer> default_input_quantizer(const QuantizeOptions& options) {
-  return calibrated_by(input_calibration(options), options, activation_spec(options));
+std::unique_ptr<Quantizer> default_input_quantizer(const QuantizeOptions& options,
+                                                   const QuantSpec& spec) {
+  return calibrated_by(input_calibration(options), options, spec);
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::activation_quantizer(
@@ -230,6 +231,17 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::activation_quantizer(
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::output_quantizer(const Layer& layer) const {
   if (result_rule(layer, options().rounding) != ResultRule::measured) return nullptr;
   return for_result(layer, options());
+}
+
+std::unique_ptr<Quantizer> Default8BitQuantizeConfig::factor_quantizer(
+    const Layer& /*layer*/) const {
+  QuantSpec spec = activation_spec(options());
+  spec.symmetric = true;
+  auto measured = default_activation_quantizer(options(), spec);
+  const Scales scales = options().activation_scales;
+  // The offset of lsq_plus, and PACT's lower end at 0, would be zero points.
+  if (scales == Scales::measured || scales == Scales::pact) return measured;
+  return std::make_unique<LsqQuantizer>(std::move(measured));
 }
 
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {

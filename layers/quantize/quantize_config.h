@@ -115,6 +115,12 @@ class QuantizeConfig {
   /// Makes the quantizer of the output of any other layer; the default scheme has one where
   /// result_rule() is measured.
   virtual std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const = 0;
+  /// Makes the quantizer of a result that BATCH_MATMUL reads as its second operand, as keys and
+  /// values of attention are. The default scheme gives it zero point 0, because LiteRT computes
+  /// other products in another rounding mode.
+  virtual std::unique_ptr<Quantizer> factor_quantizer(const Layer& layer) const {
+    return activation_quantizer(layer);
+  }
   /// For a tensor that a layer without weights() trains: a kernel of Graph::linear(), whose units
   /// lie along `unit_axis`, or a Graph::parameter(), for which that is -1. The default scheme
   /// quantizes a kernel as kernel_quantizer() does, and any other tensor per tensor to 8 bits,
@@ -134,6 +140,7 @@ class Default8BitQuantizeConfig : public QuantizeConfig {
   std::unique_ptr<Quantizer> kernel_quantizer(const Layer& layer) const override;
   std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const override;
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override;
+  std::unique_ptr<Quantizer> factor_quantizer(const Layer& layer) const override;
 };
 
 /// How inputs and results are quantized that no clamp ends: 8 bits, or 16.
@@ -146,7 +153,8 @@ inline std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOpt
   return default_activation_quantizer(options, activation_spec(options));
 }
 /// The one that measures the range of a model's input.
-std::unique_ptr<Quantizer> default_input_quantizer(const QuantizeOptions& options);
+std::unique_ptr<Quantizer> default_input_quantizer(const QuantizeOptions& options,
+                                                   const QuantSpec& spec);
 
 /// The default scheme. Throws InvalidArgument for bits outside 2 to 8, of activations also 16, for
 /// 16 bits without rounding q15, for that without them, for 16 bits that are calibrated by mse or

@@ -8,7 +8,8 @@
 namespace octet {
 
 QuantizeLayer::QuantizeLayer(const QuantizeOptions& options, std::string name)
-    : QuantizeLayer(default_input_quantizer(options), options, std::move(name)) {}
+    : QuantizeLayer(default_input_quantizer(options, activation_spec(options)), options,
+                    std::move(name)) {}
 
 QuantizeLayer::QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const QuantizeOptions& options,
                              std::string name)

@@ -9,6 +9,7 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/result_rule.h>
+#include <octet/layers/quantize/second_factors.h>
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/reused_layer.h>
 #include <octet/runtime/operators/definitions.h>
@@ -40,6 +41,19 @@ class ResultOnlyConfig : public Default8BitQuantizeConfig {
     const bool has_no_grid = result_rule(layer, options().rounding) == ResultRule::clamps;
     return has_no_grid ? activation_quantizer(layer)
                        : Default8BitQuantizeConfig::output_quantizer(layer);
+  }
+};
+
+/// The default scheme for a layer whose result is a second factor.
+class FactorConfig : public Default8BitQuantizeConfig {
+ public:
+  using Default8BitQuantizeConfig::Default8BitQuantizeConfig;
+  std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const override {
+    return factor_quantizer(layer);
+  }
+  std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
+    const bool is_measured = Default8BitQuantizeConfig::output_quantizer(layer) != nullptr;
+    return is_measured ? factor_quantizer(layer) : nullptr;
   }
 };
 
@@ -144,7 +158,14 @@ void require_no_marks(const Model& model, std::string_view operation) {
 class Quantization {
  public:
   Quantization(const Model& source, std::vector<Plan> plans, const QuantizeOptions& options)
-      : source_(source), plans_(std::move(plans)), options_(options), result_(source.name()) {}
+      : source_(source), plans_(std::move(plans)), options_(options), result_(source.name()) {
+    const Program& program = source.program();
+    const std::vector<bool> factors = second_factors(program, options.rounding);
+    is_factor_.resize(source.layers().size());
+    for (std::size_t i = 0; i < is_factor_.size(); ++i) {
+      if (factors[program.result_of_layer[i]]) is_factor_[source.used_layer(i)] = true;
+    }
+  }
 
   Model run() {
     results_.resize(source_.layers().size());
@@ -178,7 +199,9 @@ class Quantization {
       added_[i] = copy->name();
       const bool brings_examples = is_input(*copy);
       const Result result = added(std::move(copy), inputs_of(i));
-      return brings_examples ? added(std::make_unique<QuantizeLayer>(options_), {result}) : result;
+      if (!brings_examples) return result;
+      auto quantizer = default_input_quantizer(options_, spec_of(i));
+      return added(std::make_unique<QuantizeLayer>(std::move(quantizer), options_), {result});
     }
     const std::size_t clamp = fusible_clamp(i);
     if (clamp != i) copy = copy->with_activation(source_.layers()[clamp]->activation());
@@ -186,7 +209,7 @@ class Quantization {
     if (plans_[i].config->options().rounding == Rounding::q15 && !plans_[i].result_only) {
       require_int16_operators(*copy);
     }
-    auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
+    auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), config_of(i, clamp));
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     added_[i] = wrapper->name();
@@ -196,6 +219,22 @@ class Quantization {
       results_[clamp] = result;
     }
     return result;
+  }
+
+  /// The config of layer `i`, whose activation layer `clamp` becomes.
+  ConfigPtr config_of(std::size_t i, std::size_t clamp) const {
+    const Plan& plan = plans_[i];
+    if (plan.own_config || plan.result_only || !(is_factor_[i] || is_factor_[clamp])) {
+      return plan.config;
+    }
+    return std::make_shared<const FactorConfig>(plan.config->options());
+  }
+
+  /// How the result of layer `i` is quantized by a layer of its own.
+  QuantSpec spec_of(std::size_t i) const {
+    QuantSpec spec = activation_spec(options_);
+    spec.symmetric = spec.symmetric || is_factor_[i];
+    return spec;
   }
 
   /// Adds a layer that reads `inputs` to the quantized model.
@@ -233,9 +272,9 @@ class Quantization {
   /// The result of layer `i` behind a QuantizeLayer, one for all that read it.
   const Result& integers_of(std::size_t i) {
     if (!integers_[i]) {
-      integers_[i] =
-          added(std::make_unique<QuantizeLayer>(default_activation_quantizer(options_), options_),
-                {results_[i]});
+      integers_[i] = added(std::make_unique<QuantizeLayer>(
+                               default_activation_quantizer(options_, spec_of(i)), options_),
+                           {results_[i]});
     }
     return *integers_[i];
   }
@@ -263,6 +302,8 @@ class Quantization {
   QuantizeOptions options_;
   Model result_;
   // By layer of the source.
+  /// Whether BATCH_MATMUL reads the result as its second operand.
+  std::vector<bool> is_factor_;
   std::vector<Result> results_;
   /// Whether it became part of the layer that it reads.
   std::vector<bool> fused_;

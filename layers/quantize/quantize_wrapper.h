@@ -72,7 +72,7 @@ class QuantizeWrapper : public Layer {
   struct Inner;
   std::vector<Inner> inner_values(std::span<const Step> steps, std::size_t of_result,
                                   ResultRule rule) const;
-  std::unique_ptr<Quantizer> new_inner_quantizer(const Step& step, bool of_kernel,
+  std::unique_ptr<Quantizer> new_inner_quantizer(const Step& step, bool of_kernel, bool is_factor,
                                                  const std::string& prefix) const;
   void build_inner_quantizers();
   void give_inner_quantizers(std::span<Step> steps, std::size_t of_result, ResultRule rule) const;
