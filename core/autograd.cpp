@@ -62,6 +62,16 @@ void add_elements(const Tensor& gradient, Tensor& sum) {
 struct Sum {
   Tensor value;
 
+  /// Returns the sum, which nobody else holds; zeros where nothing has arrived.
+  Tensor& writable(const Shape& shape) {
+    if (!value.defined()) {
+      value = Tensor::zeros(shape);
+    } else if (!TensorAccess::is_only_handle(value)) {
+      value = value.clone();
+    }
+    return value;
+  }
+
   void add(Tensor gradient) {
     if (!value.defined()) {
       value = std::move(gradient);
@@ -109,6 +119,7 @@ detail::Node::~Node() {
   std::vector<std::shared_ptr<Node>> pending;
   const auto take_inputs = [&pending](Node& node) {
     node.backward = nullptr;
+    node.add_gradient = nullptr;
     for (Tensor& input : node.inputs) {
       if (!input.defined() || TensorAccess::node(input) == nullptr) continue;
       pending.push_back(TensorAccess::node(input));
@@ -168,9 +179,10 @@ void check_saved_values(const Node& node) {
 
 }  // namespace
 
-Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inputs,
-              BackwardFn backward, BackwardReads reads) {
-  if (!records_gradient(inputs)) return result;
+namespace {
+
+/// A node for an op on these inputs, which want a gradient.
+std::shared_ptr<Node> make_node(std::string_view operation, std::vector<Tensor> inputs) {
   for (const Tensor& input : inputs) {
     if (input.defined() && TensorAccess::node(input) != nullptr)
       check_not_freed(*TensorAccess::node(input));
@@ -179,9 +191,27 @@ Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inp
   node->operation = operation;
   node->owner = profiled_detail();
   node->inputs = std::move(inputs);
+  node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  return node;
+}
+
+}  // namespace
+
+Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inputs,
+              BackwardFn backward, BackwardReads reads) {
+  if (!records_gradient(inputs)) return result;
+  std::shared_ptr<Node> node = make_node(operation, std::move(inputs));
   node->backward = std::move(backward);
   save_versions(*node, result, reads);
-  node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  TensorAccess::set_node(result, std::move(node));
+  return result;
+}
+
+Tensor detail::record_part(std::string_view operation, Tensor result, const Tensor& x,
+                           AddGradient add) {
+  if (!records_gradient({x})) return result;
+  std::shared_ptr<Node> node = make_node(operation, {x});
+  node->add_gradient = std::move(add);
   TensorAccess::set_node(result, std::move(node));
   return result;
 }
@@ -205,13 +235,18 @@ class BackwardPass {
       if (Tensor gradient = std::move(sums_[i].value); gradient.defined()) {
         const ProfileScope scope("backward", node->owner);
         check_saved_values(*node);
-        std::vector<Tensor> gradients = node->backward(gradient);
-        // What was written over it is then held by nobody else.
-        gradient = Tensor();
-        pass_on(*node, std::move(gradients));
+        if (node->add_gradient) {
+          add_part(*node, gradient);
+        } else {
+          std::vector<Tensor> gradients = node->backward(gradient);
+          // What was written over it is then held by nobody else.
+          gradient = Tensor();
+          pass_on(*node, std::move(gradients));
+        }
       }
       node->freed = true;
       node->backward = nullptr;
+      node->add_gradient = nullptr;
       node->result.reset();
       if (!ready) continue;
       for (const Tensor& leaf : leaves[i]) ready(leaf);
@@ -233,6 +268,17 @@ class BackwardPass {
       }
     }
     return result;
+  }
+
+  void add_part(const Node& node, const Tensor& gradient) {
+    const Tensor& input = node.inputs.front();
+    if (const auto& source = TensorAccess::node(input)) {
+      node.add_gradient(gradient, sum_of(*source).writable(input.shape()));
+      return;
+    }
+    Tensor whole = Tensor::zeros(input.shape());
+    node.add_gradient(gradient, whole);
+    add_to_leaf(input, std::move(whole));
   }
 
   void pass_on(const Node& node, std::vector<Tensor> gradients) {

@@ -3,8 +3,10 @@
 #include <octet/core/autograd.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet::detail {
@@ -15,11 +17,22 @@ struct SavedResult {
   std::uint64_t version;
 };
 
+/// Adds the gradient of an op's only input, given that of its result, to a sum of the input's
+/// shape that nobody else holds.
+using AddGradient = std::function<void(const Tensor& grad_output, Tensor& sum)>;
+
+/// Puts `result` on the tape as record() does, for an op that reads a part of x and no values
+/// backwards: a gradient as large as x for each of many parts would take a time that grows with the
+/// square of their number.
+Tensor record_part(std::string_view operation, Tensor result, const Tensor& x, AddGradient add);
+
 /// One op on the tape: what it was made from and how gradients flow back through it.
 struct Node {
   std::string operation;
   std::vector<Tensor> inputs;
+  /// One of both.
   BackwardFn backward;
+  AddGradient add_gradient;
   /// The versions of the inputs' data when the op ran, if `backward` reads them; else empty.
   std::vector<std::uint64_t> input_versions;
   /// The result, if `backward` reads it.

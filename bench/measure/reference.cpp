@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <octet/bench/measure/reference.h>
 #include <octet/examples/networks/networks.h>
 
@@ -22,7 +23,49 @@ Model convolutions(const Reference& of) {
   return model;
 }
 
+/// A recurrent layer over the steps and a classifier of its last state.
+template <class Layer>
+Model recurrent(const Reference& of) {
+  Model model{std::string(of.name)};
+  const Value states = model.add(Layer(of.channels), model.input(of.example));
+  model.output(model.add(Dense(of.classes, Activation::softmax), states));
+  return model;
+}
+
+/// Causal convolutions with residuals in blocks, dilated by 1, 2, 4, ...
+Model tcn(const Reference& of) {
+  constexpr int kBlocks = 6;
+  Model model{std::string(of.name)};
+  const auto convolved = [&](const Value& in, Index kernel, Index dilation) {
+    return model.add(Conv1D(of.channels, kernel, Activation::relu,
+                            {.dilation = dilation, .padding = Padding::causal}),
+                     in);
+  };
+  Value x = convolved(model.input(of.example), 3, 1);
+  for (int block = 0; block < kBlocks; ++block) {
+    x = model.add(Add(), {x, convolved(convolved(x, 3, Index{1} << block), 3, Index{1} << block)});
+  }
+  model.output(
+      model.add(Dense(of.classes, Activation::softmax), model.add(GlobalAveragePool1D(), x)));
+  return model;
+}
+
+/// Attention of a sequence to itself, and a classifier of the mean of its results.
+Model attention(const Reference& of) {
+  constexpr Index kHeads = 4;
+  Model model{std::string(of.name)};
+  const Value x = model.input(of.example);
+  const Value y = model.add(MultiHeadAttention(kHeads, of.channels / kHeads), x);
+  model.output(model.add(Dense(of.classes, Activation::softmax),
+                         model.add(GlobalAveragePool1D(), model.add(Add(), {x, y}))));
+  return model;
+}
+
 Model unbuilt(const Reference& of) {
+  if (of.name.starts_with("gru")) return recurrent<GRU>(of);
+  if (of.name.starts_with("lstm")) return recurrent<LSTM>(of);
+  if (of.name == "tcn") return tcn(of);
+  if (of.name == "attention") return attention(of);
   if (of.name == kConvolutions) return convolutions(of);
   if (of.classes == 0) return networks::autoencoder(of.example.size());
   if (of.name == "mlp") return networks::mlp(of.example, {256, 128}, of.classes);
@@ -32,12 +75,18 @@ Model unbuilt(const Reference& of) {
 }  // namespace
 
 std::span<const Reference> references() {
-  static const std::array<Reference, 6> all = {{{"mlp", {784}, 10},
-                                                {"lenet5", {28, 28, 1}, 10},
-                                                {"dscnn", {49, 10, 1}, 12},
-                                                {"resnet8", {32, 32, 3}, 10},
-                                                {"mobilenet", {96, 96, 3}, 2},
-                                                {"autoencoder", {640}, 0}}};
+  static const std::array<Reference, 12> all = {{{"mlp", {784}, 10},
+                                                 {"lenet5", {28, 28, 1}, 10},
+                                                 {"dscnn", {49, 10, 1}, 12},
+                                                 {"resnet8", {32, 32, 3}, 10},
+                                                 {"mobilenet", {96, 96, 3}, 2},
+                                                 {"autoencoder", {640}, 0},
+                                                 {"gru64", {50, 64}, 10, 64},
+                                                 {"gru128", {50, 128}, 10, 128},
+                                                 {"lstm64", {50, 64}, 10, 64},
+                                                 {"lstm128", {50, 128}, 10, 128},
+                                                 {"tcn", {100, 16}, 10, 32},
+                                                 {"attention", {64, 64}, 10, 64}}};
   return all;
 }
 
@@ -49,10 +98,10 @@ Reference reference(std::string_view name, const ConvolutionsSize& size) {
   const auto all = references();
   const auto found = std::ranges::find(all, name, &Reference::name);
   if (found != all.end()) return *found;
+  std::string names;
+  for (const Reference& one : all) names += std::string(one.name) + ", ";
   throw InvalidArgument(
-      "octet_measure: expected mlp, lenet5, dscnn, resnet8, mobilenet, autoencoder or "
-      "convolutions, found \"" +
-      std::string(name) + "\"");
+      fmt::format("octet_measure: expected {}or convolutions, found \"{}\"", names, name));
 }
 
 Model make_network(const Reference& of) {

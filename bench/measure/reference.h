@@ -21,11 +21,12 @@ struct Reference {
   Shape example;
   /// 0 for a network that gives back what it is given.
   int classes = 10;
-  /// Channels of `convolutions`; 0 for the other networks.
+  /// Channels of `convolutions`, units or features of networks for sequences; 0 for others.
   Index channels = 0;
 };
 
-/// mlp (784-256-128-10), lenet5, dscnn, resnet8, mobilenet and autoencoder.
+/// mlp (784-256-128-10), lenet5, dscnn, resnet8, mobilenet, autoencoder, and networks for
+/// sequences: gru64, gru128, lstm64, lstm128, tcn and attention.
 std::span<const Reference> references();
 
 /// The one of that name, or `convolutions` of the size given. Throws InvalidArgument where there is

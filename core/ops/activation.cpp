@@ -5,6 +5,7 @@
 #include <octet/core/kernels/softmax_row.h>
 #include <octet/core/ops/activation.h>
 #include <octet/core/ops/map.h>
+#include <octet/core/ops/map_function.h>
 
 #include <cmath>
 
@@ -16,7 +17,7 @@ using detail::map;
 /// Records y = f(x), with df(g, y) an element's gradient from the result alone.
 template <class F, class Df>
 Tensor activate(std::string_view operation, Work work, const Tensor& x, F f, Df df) {
-  const Tensor y = map(work, f, x);
+  const Tensor y = detail::map_unary(work, f, x);
   const auto backward = [y = y.detach(), df](const Tensor& g) {
     return std::vector<Tensor>{map(Work::map_floats, df, g, y)};
   };

@@ -5,6 +5,7 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/map.h>
+#include <octet/core/ops/map_function.h>
 #include <octet/core/ops/reduction.h>
 
 #include <cmath>
@@ -40,7 +41,7 @@ Tensor binary(std::string_view operation, const Tensor& a, const Tensor& b, F f,
 template <class F, class Df>
 Tensor unary(std::string_view operation, Work work, const Tensor& x, F f, Df df,
              BackwardReads reads) {
-  const Tensor y = map(work, f, x);
+  const Tensor y = detail::map_unary(work, f, x);
   const auto backward = [x, y = y.detach(), df](const Tensor& g) {
     return std::vector<Tensor>{map(Work::map_floats, df, g, x, y)};
   };

@@ -1,12 +1,17 @@
 #include <fmt/core.h>
 #include <octet/core/autograd.h>
+#include <octet/core/autograd_internal.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/map.h>
+#include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/tensor_internal.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <type_traits>
 
 namespace octet {
 namespace {
@@ -48,9 +53,30 @@ void walk_strided(const std::vector<Axis<1>>& axes, Strided* strided, Dense* den
                });
 }
 
+/// Calls copy(from, to) on the elements of x, to elements of a tensor of `shape`: on integers where
+/// x stores quantized values, which then need no floats.
+template <class Copy>
+Tensor moved(const Tensor& x, const Shape& shape, Copy&& copy) {
+  const detail::StoredIntegers stored = TensorAccess::integers(x);
+  const auto of_integers = [&](const auto* from) {
+    using T = std::remove_cvref_t<decltype(*from)>;
+    auto to = allocate_array<T>(static_cast<std::size_t>(shape.size()));
+    if (shape.size() > 0) copy(from, to.get());
+    return quantized_tensor(shape, x.quantization(), std::move(to));
+  };
+  if (x.quantization() != nullptr) {
+    if (const auto* const from = stored.as<std::int8_t>()) return of_integers(from);
+    if (const auto* const from = stored.as<std::int16_t>()) return of_integers(from);
+  }
+  Tensor y(shape);
+  if (y.size() > 0) copy(x.data(), y.mutable_data());
+  return y;
+}
+
 /// One copy: out's neighbours are `axes` walked in order.
-void copy_strided(const std::vector<Axis<1>>& axes, const float* in, float* out) {
-  walk_strided(axes, in, out, [](const float& from, float& to) { to = from; });
+template <class T>
+void copy_strided(const std::vector<Axis<1>>& axes, const T* in, T* out) {
+  walk_strided(axes, in, out, [](const T& from, T& to) { to = from; });
 }
 
 void check_slices(const Shape& shape, const std::vector<AxisSlice>& axes) {
@@ -144,8 +170,9 @@ Tensor permute(const Tensor& x, const std::vector<Index>& axes) {
     dims.push_back(x.shape()[axis]);
     loop.push_back({x.shape()[axis], {strides[static_cast<std::size_t>(axis)]}});
   }
-  Tensor y(Shape(std::move(dims)));
-  if (y.size() > 0) copy_strided(detail::merge_axes(loop), x.data(), y.mutable_data());
+  const std::vector<Axis<1>> merged = detail::merge_axes(loop);
+  const Tensor y = moved(x, Shape(std::move(dims)),
+                         [&](const auto* from, auto* to) { copy_strided(merged, from, to); });
   const auto backward = [order](const Tensor& g) {
     std::vector<Index> inverse(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -195,17 +222,13 @@ Tensor slice(const Tensor& x, const std::vector<AxisSlice>& axes) {
     first += axes[i].begin * strides[i];
   }
   loop = detail::merge_axes(loop);
-  Tensor y(Shape(std::move(dims)));
-  if (y.size() > 0) copy_strided(loop, x.data() + first, y.mutable_data());
-  const auto backward = [shape = x.shape(), loop, first](const Tensor& g) {
-    Tensor grad = Tensor::zeros(shape);
-    if (g.size() > 0) {
-      walk_strided(loop, grad.mutable_data() + first, g.data(),
-                   [](float& to, const float& from) { to = from; });
-    }
-    return std::vector<Tensor>{grad};
-  };
-  return record("slice", y, {x}, backward, BackwardReads::nothing);
+  const Tensor y = moved(x, Shape(std::move(dims)),
+                         [&](const auto* from, auto* to) { copy_strided(loop, from + first, to); });
+  return detail::record_part("slice", y, x, [loop, first](const Tensor& g, Tensor& sum) {
+    if (g.size() == 0) return;
+    walk_strided(loop, sum.mutable_data() + first, g.data(),
+                 [](float& to, const float& from) { to += from; });
+  });
 }
 
 Tensor slice(const Tensor& x, Index begin, Index end) {
@@ -216,12 +239,10 @@ Tensor slice(const Tensor& x, Index begin, Index end) {
   }
   const Index row = x.shape().without_batch().size();
   const Tensor y = TensorAccess::view(x, x.shape().with_dim(0, end - begin), begin * row);
-  const auto backward = [shape = x.shape(), offset = begin * row](const Tensor& g) {
-    Tensor grad = Tensor::zeros(shape);
-    std::ranges::copy(g.span(), grad.mutable_data() + offset);
-    return std::vector<Tensor>{grad};
-  };
-  return record("slice", y, {x}, backward, BackwardReads::nothing);
+  return detail::record_part("slice", y, x, [offset = begin * row](const Tensor& g, Tensor& sum) {
+    float* const to = sum.mutable_data() + offset;
+    for (Index i = 0; i < g.size(); ++i) to[i] += g.data()[i];
+  });
 }
 
 Tensor Tensor::reshape(const Shape& shape) const { return octet::reshape(*this, shape); }

@@ -19,11 +19,12 @@ bool fits_operator(const LayerWeights& weights, const Tensor& x) {
   return weights.convolution.has_value() || (x.rank() >= 2 && x.dim(-1) == weights.kernel.dim(0));
 }
 
-Tensor linear_step(const Step& step, const Tensor& x, const ForwardContext& context) {
-  if (step.folded != nullptr && step.folded->uses_batch(context)) {
-    return apply_activation(step.clamp, step.folded->normalized(x, context));
+Tensor linear_step(const Step& step, const StepInputs& in) {
+  const Tensor& x = in.x[0];
+  if (step.folded != nullptr && step.folded->uses_batch(in.context)) {
+    return apply_activation(step.clamp, step.folded->normalized(x, in.context));
   }
-  return linear_in_floats(*step.layer, weights_of(step), x, step.clamp);
+  return linear_in_floats(*step.layer, weights_of(step, in), x, step.clamp);
 }
 
 }  // namespace
@@ -34,16 +35,15 @@ Tensor linear_in_floats(const Layer& layer, const LayerWeights& weights, const T
   return apply_activation(clamp, layer.linear(x, weights.kernel, weights.bias));
 }
 
-Tensor run_in_floats(const Step& step, const Shape& result, std::span<const Tensor> x,
-                     const ForwardContext& context) {
+Tensor run_in_floats(const Step& step, const StepInputs& in) {
   switch (step.kind) {
     case Step::Kind::op:
-      if (context.logits && step.code == OpCode::softmax) return x[0];
-      return float_operator(step, result, x);
+      if (in.context.logits && step.code == OpCode::softmax) return in.x[0];
+      return float_operator(step, in.result, in.x);
     case Step::Kind::linear:
-      return linear_step(step, x[0], context);
+      return linear_step(step, in);
     case Step::Kind::function:
-      return step.function.run(x, context, step.clamp);
+      return step.function.run(in.x, in.context, step.clamp);
     case Step::Kind::parameter:
       return step.parameter;
     case Step::Kind::quantize:

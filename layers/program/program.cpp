@@ -50,6 +50,10 @@ LayerWeights weights_of(const Step& step) {
   return step.weights ? step.weights() : step.layer->weights().value();
 }
 
+LayerWeights weights_of(const Step& step, const StepInputs& in) {
+  return in.weights != nullptr ? *in.weights : weights_of(step);
+}
+
 void count_readers(Program& program) {
   for (const Step& step : program.steps) {
     for (const std::size_t input : step.inputs) ++program.values[input].readers;

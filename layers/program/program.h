@@ -31,6 +31,8 @@ struct StepInputs {
   const ForwardContext& context;
   /// Gets what the operators of the step give before its result, in their order; may be null.
   std::vector<Tensor>* before = nullptr;
+  /// weights_of() the step where they have been computed; else null.
+  const LayerWeights* weights = nullptr;
 };
 
 /// How the step of a quantized layer computes, and the quantizers of its values. Set by
@@ -155,6 +157,9 @@ struct Program {
 
 /// The weights of a step of kind linear as they are now.
 LayerWeights weights_of(const Step& step);
+
+/// Those of `in` where it has them, else weights_of() the step.
+LayerWeights weights_of(const Step& step, const StepInputs& in);
 
 /// Counts the readers of all values, once all layers have emitted.
 void count_readers(Program& program);

@@ -24,8 +24,7 @@ bool is_quantized(const Step& step, const Tensor& result) {
 
 /// A step by itself: in floats, or as its scheme says.
 Tensor carried_out(const Step& step, const StepInputs& in) {
-  Tensor y = step.scheme == nullptr ? run_in_floats(step, in.result, in.x, in.context)
-                                    : run_quantized(step, in);
+  Tensor y = step.scheme == nullptr ? run_in_floats(step, in) : run_quantized(step, in);
   if (step.kind == Step::Kind::op && step.code == OpCode::logistic) {
     keep_logits(Activation::sigmoid, y, in.x[0], in.context);
   }
@@ -93,6 +92,14 @@ std::vector<Tensor> ProgramRun::outputs() const {
   return results;
 }
 
+/// Computes the weights of a step that a scan repeats once for all of its times; null for others.
+const LayerWeights* ProgramRun::weights_for(const Step& step) {
+  if (step.kind != Step::Kind::linear || !step.weights || !step.shared_range) return nullptr;
+  const auto [at, is_new] = weights_.try_emplace({step.layer, step.weights_name});
+  if (is_new) at->second = weights_of(step);
+  return &at->second;
+}
+
 void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   std::vector<Tensor> x;
   std::vector<float> widened;
@@ -113,7 +120,7 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   const ForwardContext own{context_.mode, step.stream == 0 ? random : random.fork(step.stream),
                            context_.logits && ends};
   Tensor& result = values_[step.result];
-  result = carried_out(step, {x, widened, about.shape, own, seen});
+  result = carried_out(step, {x, widened, about.shape, own, seen, weights_for(step)});
   if (passes_on(step)) {
     const bool drops = step.kind == Step::Kind::function && context_.training();
     widened_[step.result] = widest * (drops ? step.function.training_range : 1.0F);

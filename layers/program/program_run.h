@@ -4,7 +4,10 @@
 #include <octet/layers/program/program.h>
 
 #include <cstddef>
+#include <map>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -30,6 +33,7 @@ class ProgramRun {
 
  private:
   void run_step(const Step& step, std::vector<Tensor>* seen);
+  const LayerWeights* weights_for(const Step& step);
 
   const Program& program_;
   const Model& model_;
@@ -40,6 +44,8 @@ class ProgramRun {
   std::vector<float> widened_;
   /// By value: readers that have not run.
   std::vector<std::size_t> waiting_;
+  /// The weights that the steps of a scan have in common, by their name in the layer.
+  std::map<std::pair<const Layer*, std::string>, LayerWeights> weights_;
   std::size_t next_step_ = 0;
   std::size_t next_input_ = 0;
 };

@@ -45,6 +45,8 @@ class Observer {
   /// one for -1. `owner` names the tensor in errors.
   void build(const QuantSpec& spec, std::string owner, const Shape& shape);
 
+  /// Whether observe() and calibrate() ask for nothing of x but its smallest and largest value.
+  virtual bool reads_only_limits() const { return false; }
   /// Updates the range with the values of `x`, which is not empty. Throws NumericError that names
   /// the tensor for NaN and infinity; the caller then restores `range()` and `counters()`.
   virtual void observe(const Tensor& x) = 0;

@@ -40,6 +40,7 @@ class LastValueObserver : public StartedObserver {
  public:
   explicit LastValueObserver(RangeStart start = RangeStart::first_batch);
   std::string_view type() const override { return "LastValue"; }
+  bool reads_only_limits() const override { return true; }
   void observe(const Tensor& x) override;
   std::unique_ptr<Observer> clone() const override {
     return std::make_unique<LastValueObserver>(*this);
@@ -51,6 +52,7 @@ class AllValuesObserver : public StartedObserver {
  public:
   explicit AllValuesObserver(RangeStart start = RangeStart::first_batch);
   std::string_view type() const override { return "AllValues"; }
+  bool reads_only_limits() const override { return true; }
   void observe(const Tensor& x) override;
   std::unique_ptr<Observer> clone() const override {
     return std::make_unique<AllValuesObserver>(*this);
@@ -67,6 +69,7 @@ class MovingAverageObserver : public StartedObserver {
   /// Throws InvalidArgument unless 0 <= decay < 1.
   explicit MovingAverageObserver(RangeStart start = RangeStart::first_batch, double decay = 0.99);
   std::string_view type() const override { return "MovingAverage"; }
+  bool reads_only_limits() const override { return true; }
   void observe(const Tensor& x) override;
   void describe(Description& description) const override;
   std::unique_ptr<Observer> clone() const override {
@@ -84,6 +87,7 @@ class FixedObserver : public Observer {
   FixedObserver(float min, float max);
   std::string_view type() const override { return "Fixed"; }
   bool is_constant() const override { return true; }
+  bool reads_only_limits() const override { return true; }
   void observe(const Tensor& x) override;
   void describe(Description& description) const override;
   std::unique_ptr<Observer> clone() const override {

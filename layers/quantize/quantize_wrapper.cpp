@@ -138,6 +138,26 @@ bool QuantizeWrapper::is_quantized_step(const Step& step, bool gives_result, boo
   return rule != ResultRule::measured && rule != ResultRule::unknown;
 }
 
+namespace {
+
+/// What a step keeps of its operators: that of the step before it in time which computes the same;
+/// null for one with weights, which change.
+std::shared_ptr<PreparedStep> prepared_for(const Step& step, std::span<const Step> earlier) {
+  if (step.kind != Step::Kind::op) return nullptr;
+  if (step.shared_range) {
+    const auto repeats = [&step](const Step& other) {
+      return other.shared_range == step.shared_range && other.kind == step.kind &&
+             other.code == step.code && other.attributes == step.attributes &&
+             other.numbers == step.numbers && other.scheme != nullptr;
+    };
+    const auto found = std::ranges::find_if(earlier, repeats);
+    if (found != earlier.end()) return found->scheme->prepared;
+  }
+  return make_prepared_step();
+}
+
+}  // namespace
+
 std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
                                               std::span<const GraphValue> inputs) const {
   const std::size_t first = graph.step_count();
@@ -150,12 +170,11 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
     if (!is_quantized_step(step, i == of_result, i > of_result, rule)) continue;
-    const bool keeps_operators = step.kind == Step::Kind::op;
-    step.scheme = std::make_shared<StepScheme>(
-        StepScheme{.owner = name(),
-                   .options = &config_->options(),
-                   .result = i == of_result ? result_.get() : nullptr,
-                   .prepared = keeps_operators ? make_prepared_step() : nullptr});
+    step.scheme =
+        std::make_shared<StepScheme>(StepScheme{.owner = name(),
+                                                .options = &config_->options(),
+                                                .result = i == of_result ? result_.get() : nullptr,
+                                                .prepared = prepared_for(step, steps.first(i))});
     if (step.kind != Step::Kind::linear) continue;
     step.scheme->kernel = kernel_.get();
     step.scheme->oscillation = oscillation_.get();

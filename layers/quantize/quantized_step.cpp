@@ -67,10 +67,6 @@ bool wants_gradient(const Step& step, std::span<const Tensor> x) {
   return records_gradient(tensors);
 }
 
-Tensor in_floats(const Step& step, const StepInputs& in) {
-  return run_in_floats(step, in.result, in.x, in.context);
-}
-
 /// The result of real values, quantized where the scheme has a quantizer for it.
 Tensor finished(const StepScheme& scheme, const Tensor& real, const StepInputs& in) {
   if (scheme.result == nullptr) return real;
@@ -99,7 +95,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Tensor& x = in.x[0];
   const FoldedBatchNorm::Batch batch = step.folded->run_batch(x);
-  LayerWeights weights = weights_of(step);
+  LayerWeights weights = weights_of(step, in);
   weights.bias = {};
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
@@ -147,7 +143,7 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
   if (step.folded != nullptr && step.folded->uses_batch(in.context)) {
     return with_statistics_of_batch(step, in);
   }
-  const LayerWeights weights = weights_of(step);
+  const LayerWeights weights = weights_of(step, in);
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
   if (scheme.kernel == nullptr || !trains_on_integers(scheme)) {
@@ -172,7 +168,7 @@ Tensor measured(const Step& step, const StepInputs& in) {
   const bool by_operator = trains_on_integers(step, in.x);
   Tensor real;
   if (!by_operator || in.context.observes() || wants_gradient(step, in.x)) {
-    real = in_floats(step, in);
+    real = run_in_floats(step, in);
   }
   if (!by_operator) return finished(scheme, real, in);
   watch_result(scheme, real, in.context);
@@ -181,7 +177,7 @@ Tensor measured(const Step& step, const StepInputs& in) {
 
 /// An operator whose result has the scale and the zero point of what it reads.
 Tensor as_input(const Step& step, const StepInputs& in) {
-  Tensor real = in_floats(step, in);
+  Tensor real = run_in_floats(step, in);
   // What leaves all integers as they are, as a RESHAPE, says so itself.
   if (!trains_on_integers(step, in.x) || real.quantization() != nullptr) return real;
   const bool clips = step.code == OpCode::relu6;
@@ -200,7 +196,7 @@ Tensor joined(const Step& step, const StepInputs& in) {
         "{}: expected inputs that can share one scale, found a first one that is not quantized",
         scheme.owner));
   }
-  if (!shared->has_range() || !shared->enabled()) return in_floats(step, in);
+  if (!shared->has_range() || !shared->enabled()) return run_in_floats(step, in);
   const float widest = *std::ranges::max_element(in.widened);
   auto grid = std::make_shared<QuantParams>(shared->params());
   for (float& scale : grid->scales) scale *= widest;
@@ -220,7 +216,7 @@ Tensor joined(const Step& step, const StepInputs& in) {
     }
   }
   const StepInputs of_aligned{aligned, in.widened, in.result, in.context, in.before};
-  Tensor real = in_floats(step, of_aligned);
+  Tensor real = run_in_floats(step, of_aligned);
   if (!trains_on_integers(step, aligned)) return real;
   return integer_operator(step, of_aligned, real, /*clips=*/false, {});
 }
@@ -229,8 +225,8 @@ Tensor joined(const Step& step, const StepInputs& in) {
 Tensor fixed(const Step& step, const StepInputs& in) {
   const Tensor& x = in.x[0];
   if (in.context.logits && step.code == OpCode::softmax) return x;
-  if (!trains_on_integers(step, in.x)) return in_floats(step, in);
-  const Tensor real = wants_gradient(step, in.x) ? in_floats(step, in) : Tensor();
+  if (!trains_on_integers(step, in.x)) return run_in_floats(step, in);
+  const Tensor real = wants_gradient(step, in.x) ? run_in_floats(step, in) : Tensor();
   return integer_operator(step, in, real, /*clips=*/false, {});
 }
 
@@ -246,7 +242,7 @@ Tensor quantized_operator(const Step& step, const StepInputs& in) {
       return fixed(step, in);
     case ResultRule::measured:
     case ResultRule::unknown:
-      return in_floats(step, in);
+      return run_in_floats(step, in);
   }
   throw InvalidArgument("quantized step: a ResultRule outside the enumeration");
 }
@@ -261,7 +257,7 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
       return quantized_linear(step, in);
     case Step::Kind::function:
     case Step::Kind::parameter:
-      return finished(*step.scheme, in_floats(step, in), in);
+      return finished(*step.scheme, run_in_floats(step, in), in);
     case Step::Kind::op:
       return quantized_operator(step, in);
   }

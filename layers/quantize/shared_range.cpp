@@ -1,10 +1,25 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/ops.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/shared_range.h>
 
+#include <limits>
+#include <vector>
+
 namespace octet {
+
+namespace {
+
+/// The smallest and the largest value of x, or NaN twice where one is not finite.
+Tensor limits_tensor(const Tensor& x) {
+  const MinMax limits = detail::TensorAccess::limits(x);
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  return limits.finite ? Tensor::from({2}, {limits.min, limits.max}) : Tensor::full({2}, kNaN);
+}
+
+}  // namespace
 
 void SharedRange::watch(Quantizer& quantizer, const Tensor& x, std::size_t position,
                         const ForwardContext& context) {
@@ -25,7 +40,8 @@ void SharedRange::watch(Quantizer& quantizer, const Tensor& x, std::size_t posit
     start_.reset();
     if (!quantizer.has_range()) start_.emplace(quantizer.observer());
   }
-  seen_.push_back(x.detach().reshape({x.size()}));
+  seen_.push_back(quantizer.observer().reads_only_limits() ? limits_tensor(x)
+                                                           : x.detach().reshape({x.size()}));
   if (start_) {
     start_->restore();
     quantizer.watch(concatenate(seen_, 0), context);

@@ -1,0 +1,110 @@
+// Ops that move elements, or that apply a function to each, on what a tensor stores as integers.
+
+#include <gtest/gtest.h>
+#include <octet/core/buffer.h>
+#include <octet/core/ops/ops.h>
+#include <octet/core/ops/quantized_tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace octet::test::stored_integers_test {
+namespace {
+
+/// Integers of all values that T has, in an order that no op keeps by chance.
+template <class T>
+Tensor stored(const Shape& shape) {
+  const auto values = allocate_array<T>(static_cast<std::size_t>(shape.size()));
+  for (Index i = 0; i < shape.size(); ++i)
+    values[static_cast<std::size_t>(i)] = static_cast<T>(i * 37);
+  const std::int32_t zero_point = std::is_same_v<T, std::int8_t> ? 5 : 0;
+  QuantParams params = QuantParams::per_tensor(0.03F, zero_point);
+  if (std::is_same_v<T, std::int16_t>) {
+    params.qmin = std::numeric_limits<T>::min();
+    params.qmax = std::numeric_limits<T>::max();
+  }
+  return quantized_tensor(shape, std::make_shared<const QuantParams>(params), values);
+}
+
+/// The same real values, stored as floats.
+Tensor floats(const Tensor& x) { return Tensor::from(x.shape(), x.span()); }
+
+struct OpCase {
+  std::string name;
+  std::function<Tensor(const Tensor&)> run;
+  bool keeps_integers;
+};
+
+std::vector<OpCase> cases() {
+  return {
+      {"slice",
+       [](const Tensor& x) {
+         return slice(x, {{1, 3}, {0, 11, 3}, {2, 13}});
+       },
+       true},
+      {"slice of nothing",
+       [](const Tensor& x) {
+         return slice(x, {{1, 1}, {0, 11}, {2, 13}});
+       },
+       true},
+      {"permute",
+       [](const Tensor& x) {
+         return permute(x, {2, 0, 1});
+       },
+       true},
+      {"sigmoid", [](const Tensor& x) { return sigmoid(x); }, false},
+      {"tanh", [](const Tensor& x) { return tanh(x); }, false},
+      {"exp", [](const Tensor& x) { return exp(x); }, false},
+  };
+}
+
+void expect_same(const OpCase& op, const Tensor& x) {
+  SCOPED_TRACE(op.name + " of " + std::string(to_string(x.dtype())));
+  const DType dtype = x.dtype();
+  Tensor of_integers = x.detach();
+  Tensor of_floats = floats(x);
+  of_integers.set_requires_grad(true);
+  of_floats.set_requires_grad(true);
+  Tensor y = op.run(of_integers);
+  EXPECT_EQ(y.dtype(), op.keeps_integers ? dtype : DType::float32);
+  EXPECT_EQ(y.quantization() != nullptr, op.keeps_integers);
+  Tensor expected = op.run(of_floats);
+  ASSERT_EQ(y.shape(), expected.shape());
+  for (Index i = 0; i < y.size(); ++i) ASSERT_EQ(y.data()[i], expected.data()[i]) << i;
+  sum(y * y).backward();
+  sum(expected * expected).backward();
+  for (Index i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(of_integers.grad().data()[i], of_floats.grad().data()[i]) << i;
+  }
+}
+
+TEST(StoredIntegers, GiveTheValuesAndGradientsOfFloats) {
+  for (const OpCase& op : cases()) {
+    expect_same(op, stored<std::int8_t>({4, 11, 13}));
+    expect_same(op, stored<std::int16_t>({4, 11, 13}));
+  }
+}
+
+// The gradients of parts are added to one sum, which another op may have been given, too.
+TEST(StoredIntegers, GradientsOfPartsAddUpAndChangeNoOthers) {
+  Tensor x = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
+  Tensor w = Tensor::zeros({2, 3});
+  x.set_requires_grad(true);
+  w.set_requires_grad(true);
+  const Tensor y = 2.0F * x;
+  const Tensor rows = slice(y, 1, 2);
+  const Tensor columns = slice(y, {{0, 2}, {0, 3, 2}});
+  // The gradient of this sum goes to y and to 1 * w as one tensor.
+  const Tensor both = y + 1.0F * w;
+  sum(10.0F * rows + sum(columns) + both).backward();
+  const auto values = [](const Tensor& t) { return std::vector(t.span().begin(), t.span().end()); };
+  EXPECT_EQ(values(w.grad()), (std::vector<float>{1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(values(x.grad()), (std::vector<float>{14, 2, 14, 54, 42, 54}));
+}
+
+}  // namespace
+}  // namespace octet::test::stored_integers_test
