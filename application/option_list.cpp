@@ -72,10 +72,14 @@ void add_files(const Adder& add, Options& o) {
 void add_network(const Adder& add, Options& o) {
   add.group("Network");
   std::vector<std::string> names{std::string(kMlp)};
-  for (const auto& one : networks::classifiers()) names.emplace_back(one.name);
-  add.choice("--network", names, "mlp",
-             "What is trained: a multilayer perceptron, or a convolutional network",
-             [&o](const std::string& text) { o.network = text; });
+  for (const auto* list : {&networks::classifiers(), &networks::sequence_classifiers()}) {
+    for (const networks::Classifier& one : *list) names.emplace_back(one.name);
+  }
+  add.choice(
+      "--network", names, "mlp",
+      "What is trained: a multilayer perceptron, a convolutional network for images, or gru, "
+      "tcn or attention for sequences [steps, features]",
+      [&o](const std::string& text) { o.network = text; });
   command_line::add_numbers(add.app, "--hidden", o.hidden, kUnits,
                             "Units of the hidden layers of --network mlp")
       ->default_str(fmt::format("{}", fmt::join(o.hidden, ",")));

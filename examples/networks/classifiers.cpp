@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "networks.h"
 
 namespace octet::networks {
@@ -17,12 +15,22 @@ const std::vector<Classifier>& classifiers() {
   return all;
 }
 
+const std::vector<Classifier>& sequence_classifiers() {
+  static const std::vector<Classifier> all = {
+      {"gru", gru, 3e-3F, 1e-3F, true},
+      {"tcn", tcn, 3e-3F, 1e-3F, true},
+      {"attention", attention, 2e-3F, 5e-4F, true},
+  };
+  return all;
+}
+
 const Classifier& classifier(std::string_view name) {
-  const auto found = std::ranges::find(classifiers(), name, &Classifier::name);
-  if (found != classifiers().end()) return *found;
   std::string names;
-  for (const Classifier& one : classifiers()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+  for (const auto* list : {&classifiers(), &sequence_classifiers()}) {
+    for (const Classifier& one : *list) {
+      if (one.name == name) return one;
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+    }
   }
   throw InvalidArgument(fmt::format("network: expected one of {}, found \"{}\"", names, name));
 }

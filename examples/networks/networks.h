@@ -43,16 +43,30 @@ Model dscnn(const Shape& image, Index classes);
 /// 2 classes. Throws InvalidArgument for a width that is not above 0 and at most 4.
 Model mobilenet_v1(const Shape& image, Index classes, double width = 0.25);
 
+/// Networks for sequences [steps, features], such as windows of sensor values or frames of sound.
+/// They throw InvalidArgument for examples of another shape.
+///
+/// A convolution over 5 steps, a GRU of 48 units and the mean of its states: 14,329 parameters for
+/// 12 features and 9 classes.
+Model gru(const Shape& sequence, Index classes);
+/// Causal convolutions with residuals, dilated by 1, 2, 4 and 8 steps, and the mean of their
+/// results; up to the mean it can run step by step. (Bai, Kolter, Koltun: An Empirical Evaluation
+/// of Generic Convolutional and Recurrent Networks for Sequence Modeling, 2018.)
+Model tcn(const Shape& sequence, Index classes);
+/// A convolution that halves the steps, trained positions and two blocks of self-attention with 4
+/// heads and normalization in front (Vaswani et al., 2017; Xiong et al., 2020).
+Model attention(const Shape& sequence, Index classes);
+
 /// The autoencoder of MLPerf Tiny's anomaly detection, 128-128-128-128-8-128-128-128-128 units
 /// between `values` inputs and outputs: 269,992 parameters for 640 values. It is trained to give
 /// back what it is given; what it cannot give back is unlike what it was trained on.
 Sequential autoencoder(Index values);
 
-/// A network that takes images and gives a probability for each class.
+/// A network that takes images or sequences and gives a probability for each class.
 struct Classifier {
   std::string_view name;
-  Model (*make)(const Shape& image, Index classes);
-  /// Learning rates of Adam with batches of about 128 images: in float, and where the quantized
+  Model (*make)(const Shape& example, Index classes);
+  /// Learning rates of Adam with batches of about 128 examples: in float, and where the quantized
   /// steps begin, from which it falls to 0.
   float learning_rate = 1e-3F;
   float qat_learning_rate = 1e-4F;
@@ -60,10 +74,13 @@ struct Classifier {
   bool rate_falls = false;
 };
 
-/// The classifiers above that take nothing but images and classes, by name.
+/// The classifiers above that take nothing but the shape of images and the number of classes.
 const std::vector<Classifier>& classifiers();
+/// The classifiers of sequences.
+const std::vector<Classifier>& sequence_classifiers();
 
-/// The one of that name. Throws InvalidArgument, which lists the names, where there is none.
+/// The classifier of images or sequences of that name. Throws InvalidArgument, which lists the
+/// names, where there is none.
 const Classifier& classifier(std::string_view name);
 
 }  // namespace octet::networks

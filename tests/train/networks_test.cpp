@@ -70,6 +70,20 @@ TEST(Networks, TakeImagesOfAnySizeWithAndWithoutAnAxisOfChannels) {
   }
 }
 
+TEST(Networks, OfSequencesTakeThemAndNoImages) {
+  for (const networks::Classifier& one : networks::sequence_classifiers()) {
+    SCOPED_TRACE(one.name);
+    Model model = one.make({29, 12}, 9);
+    model.build(/*seed=*/0);
+    EXPECT_EQ(model.output_shape(), (Shape{9}));
+    EXPECT_LE(parameters_of(model), 60000);
+    expect_throws<InvalidArgument>([&] { one.make({28, 28, 1}, 9); },
+                                   {std::string(one.name), "sequences [steps, features]",
+                                    "found examples [28, 28, 1]"});
+  }
+  EXPECT_EQ(parameters_of(networks::gru({29, 12}, 9)), 14329);
+}
+
 TEST(Networks, AnUnknownNameListsAll) {
   EXPECT_EQ(networks::classifier("lenet5").name, "lenet5");
   expect_throws<InvalidArgument>([&] { networks::classifier("lenet"); },
@@ -89,7 +103,11 @@ TEST(Networks, CostWhatTheReferenceCosts) {
 
 TEST(Networks, ShipWhatTheyTrain) {
   const DataSplit data = make_digits(/*seed=*/0, /*train_count=*/90, /*test_count=*/20);
-  for (const networks::Classifier& one : networks::classifiers()) {
+  std::vector<networks::Classifier> all = networks::classifiers();
+  // The rows of an image are a sequence.
+  all.insert(all.end(), networks::sequence_classifiers().begin(),
+             networks::sequence_classifiers().end());
+  for (const networks::Classifier& one : all) {
     Model model = one.make(data.train.example_shape(), 10);
     Trainer(model, Adam(), {.batch_size = 30}).fit(data.train, /*epochs=*/1);
     for (const Target target : {Target::litert, Target::tflm}) {
