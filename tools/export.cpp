@@ -51,9 +51,10 @@ void show_pruned(const std::vector<PrunedUnits>& layers, const IntegerModel& bef
 
 /// Prints what C source takes of RAM, and how it came to that.
 void show_ram(const CSource& source) {
-  show("RAM: {} bytes of static buffers, {} of inputs and outputs beside them; {} code, {}\n",
+  show("RAM: {} bytes of static buffers, {} of inputs and outputs beside them; {} code, {}{}\n",
        source.ram_bytes, source.caller_bytes, source.code == CCode::fast ? "fast" : "small",
-       source.input_in_arena ? "the input in the static buffers" : "the input of the caller");
+       source.input_in_arena ? "the input in the static buffers" : "the input of the caller",
+       source.rows > 0 ? fmt::format(", layers by {} rows", source.rows) : "");
 }
 
 }  // namespace

@@ -152,9 +152,11 @@ void add_export(CLI::App& app) {
                  "again once it is read")
       ->needs(c);
   command
-      ->add_option("--ram", options->ram,
-                   "Most bytes of RAM of the C source, with input and output: where it takes more, "
-                   "the input lies in the static buffers, the code is small, or both")
+      ->add_option(
+          "--ram", options->ram,
+          "Most bytes of RAM of the C source, with input and output: where it takes more, "
+          "the input lies in the static buffers, the code is small, or both, and then layers "
+          "run by rows")
       ->check(CLI::PositiveNumber)
       ->needs(c);
   command

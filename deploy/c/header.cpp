@@ -14,7 +14,7 @@ constexpr std::string_view kHeader = R"(/*
 @ends@ *   flash     @flash@ bytes of constants; the code takes two to seven kilobytes more, with -O3
  *             up to 24
  *   ram       @ram@ bytes of static buffers
-@code@@weights@ *   work      @macs@ multiply-accumulates per sample
+@code@@rows@@weights@ *   work      @macs@ multiply-accumulates per sample
  *   sums      |sum| <= @bound@
  *   rounding  contract @rounding@: @contract@
  *   model     CRC-32 0x@crc@ of its .tflite file
@@ -97,6 +97,35 @@ constexpr std::string_view kSmallCode =
     R"( *   code      for size: one row at a time. For speed (CCode::fast, octet export --c-code fast)
  *             -Os makes up to 1.5 KB more of it, with @other@ bytes of buffers
 )";
+
+constexpr std::string_view kByRows =
+    R"( *   rows      layers @first@ to @last@ make up to @rows_at_once@ rows of an image at a time, which takes @ram@
+ *             bytes of buffers instead of @whole@, @calls@ calls of layers instead of @count@, and
+ *             moves @moved@ bytes
+)";
+
+/// What it costs to run a chain by rows; empty where there is none.
+std::string rows_text(const CPlan& plan, std::int64_t ram_bytes) {
+  if (!plan.chain) return "";
+  const CRowChain& chain = *plan.chain;
+  const std::size_t count = chain.operators.size();
+  std::int64_t moved = 0;
+  for (const std::vector<RowCall>& band : chain.schedule.bands) {
+    for (const RowCall& call : band) {
+      if (call.dropped == 0) continue;
+      moved += call.kept * chain.images[chain.operators[call.op].output].row_bytes;
+    }
+  }
+  return fill(kByRows,
+              {{"first", std::to_string(plan.steps[plan.chain_step].number)},
+               {"last", std::to_string(plan.steps[plan.chain_step + count - 1].number)},
+               {"rows_at_once", std::to_string(plan.rows)},
+               {"ram", std::to_string(ram_bytes)},
+               {"whole", std::to_string(ram_bytes - plan.arena_bytes + plan.whole_arena_bytes)},
+               {"calls", std::to_string(chain.schedule.calls())},
+               {"count", std::to_string(count)},
+               {"moved", std::to_string(moved)}});
+}
 
 std::string_view contract_text(Rounding rounding) {
   switch (rounding) {
@@ -191,6 +220,7 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   const bool kernels =
       std::ranges::any_of(layers, [](const CLayer& layer) { return layer.kernel.has_value(); });
   f["code"] = kernels ? fill(plan.code == CCode::fast ? kFastCode : kSmallCode, f) : "";
+  f["rows"] = rows_text(plan, figures.ram_bytes);
   f["weights"] = weights_text(plan, layers);
   std::string& list = f["layers"];
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -8,7 +8,7 @@ namespace octet::detail {
 namespace {
 
 constexpr std::string_view kTableLayer = R"(/* @summary@. */
-static void @layer@(const @from_type@ *input, @to_type@ *output)
+static void @layer@(const @from_type@ *input, @to_type@ *output@band@)
 {
     for (int32_t i = 0; i < @size@; ++i) {
         output[i] = @layer@_table[input[i]@offset@];
@@ -24,7 +24,15 @@ Fillings layer_fillings(const CPlan& plan, const CStep& step) {
   fillings["layer"] = fmt::format("{}_layer{}", plan.name, step.number);
   fillings["from_type"] = c_type(step.source.input().dtype);
   fillings["to_type"] = c_type(step.source.output().dtype);
-  fillings["size"] = std::to_string(step.source.input().size());
+  const ModelTensor& input = step.source.input();
+  fillings["size"] = std::to_string(input.size());
+  fillings["band"] = "";
+  if (step.rows) {
+    fillings["size"] = fmt::format("band_rows * {}", input.size() / input.shape[1]);
+    fillings["band"] = step.rows->slides
+                           ? ", int32_t band_height, int32_t band_top, int32_t band_rows"
+                           : ", int32_t band_rows";
+  }
   return fillings;
 }
 
@@ -71,6 +79,21 @@ std::optional<COverlap> elementwise_overlap(const CPlan& /*plan*/, const KernelS
                                             std::size_t input) {
   if (source.input(input).size() != source.output().size()) return std::nullopt;
   return COverlap{};
+}
+
+std::optional<CRowwise> window_rows(const KernelSource& source, const Window& window) {
+  if (source.input().shape.size() != 4 || source.input().shape[0] != 1) return std::nullopt;
+  return CRowwise{.axis = window.y, .slides = true};
+}
+
+std::optional<CRowwise> elementwise_rows(const KernelSource& source) {
+  const ModelTensor& y = source.output();
+  if (y.shape.size() != 4 || y.shape[0] != 1) return std::nullopt;
+  for (const std::int32_t input : c_values_of(source.op)) {
+    if (source.model.tensors[static_cast<std::size_t>(input)].shape != y.shape) return std::nullopt;
+  }
+  const std::int64_t rows = y.shape[1];
+  return CRowwise{.axis = {.input = rows, .output = rows}};
 }
 
 COverlap window_overlap(const KernelSource& source, const Window& window, bool windows_are_copied) {

@@ -26,11 +26,15 @@ struct COperator {
   bool reads_all_inputs;
   /// Null for an operator that is no step: make_c_plan() leaves it out, or refuses what it makes.
   CLayer (*make)(const CPlan& plan, const CStep& step);
-  /// Bytes of the memory that a step works in; null where none needs any.
-  std::int64_t (*scratch_bytes)(const CPlan& plan, const KernelSource& source) = nullptr;
+  /// Bytes of the memory that a step works in which makes so many rows of its image at a time, or
+  /// all where `rows` is 0; null where none needs any.
+  std::int64_t (*scratch_bytes)(const CPlan& plan, const KernelSource& source,
+                                std::int64_t rows) = nullptr;
   /// How its output may lie over that input; null, or nothing, where it may not.
   std::optional<COverlap> (*overlap)(const CPlan& plan, const KernelSource& source,
                                      std::size_t input) = nullptr;
+  /// How its function can make some rows of an image; null, or nothing, where it cannot.
+  std::optional<CRowwise> (*rows)(const KernelSource& source) = nullptr;
 };
 
 /// The operators, by families in operators/.
@@ -42,8 +46,10 @@ namespace c_forms {
 /// Throws FormatError for an unknown code.
 const COperator& c_operator(OpCode code);
 
-/// What the templates of every operator may use: those of the plan, @layer@, @from_type@, @to_type@
-/// and @size@, the elements of the first input.
+/// What the templates of every operator may use: those of the plan, @layer@, @from_type@,
+/// @to_type@,
+/// @band@, the parameters that say which rows it makes, and @size@, the elements of its first
+/// input, or of as many rows of that.
 Fillings layer_fillings(const CPlan& plan, const CStep& step);
 
 /// `FULLY_CONNECTED "dense", DETAIL`.
@@ -75,9 +81,17 @@ std::optional<COverlap> elementwise_overlap(const CPlan& plan, const KernelSourc
 /// before its output is written.
 COverlap window_overlap(const KernelSource& source, const Window& window, bool windows_are_copied);
 
+/// An operator whose windows slide over an image, one sample at a time.
+std::optional<CRowwise> window_rows(const KernelSource& source, const Window& window);
+
+/// An operator that makes each element of one at the same place of inputs of the output's shape.
+std::optional<CRowwise> elementwise_rows(const KernelSource& source);
+
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);
-inline constexpr COperator kByteTable{
-    .reads_all_inputs = false, .make = make_byte_table_layer, .overlap = elementwise_overlap};
+inline constexpr COperator kByteTable{.reads_all_inputs = false,
+                                      .make = make_byte_table_layer,
+                                      .overlap = elementwise_overlap,
+                                      .rows = elementwise_rows};
 
 }  // namespace octet::detail

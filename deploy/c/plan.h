@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/deploy/c/row_chain.h>
 #include <octet/deploy/c/text.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/runtime/operators/definitions.h>
@@ -27,6 +28,8 @@ struct CStep {
   std::string to;
   /// Words that the step works in; empty where it needs none.
   std::string scratch{};
+  /// Of a step that computes rows of its image: how.
+  std::optional<CRowwise> rows{};
 };
 
 /// One input or output of a model as C source has it.
@@ -51,6 +54,8 @@ struct CPlan {
   CWeights weights = CWeights::int8;
   CCode code = CCode::fast;
   bool input_in_arena = false;
+  /// Rows that an operator of a chain makes at a time; 0: there is no chain.
+  std::int64_t rows = 0;
   std::uint32_t crc = 0;
   /// What lies between the float ends: a graph of operators on codes.
   std::shared_ptr<const IntegerModel> model;
@@ -58,6 +63,13 @@ struct CPlan {
   std::vector<CStep> steps;
   /// Bytes of the memory that steps write for others to read, and that they work in.
   std::int64_t arena_bytes = 0;
+  /// Steps that run by rows, the first of them, where their images lie in the arena, and what the
+  /// function that runs them is called with; and bytes of the arena if there were none.
+  std::optional<CRowChain> chain;
+  std::size_t chain_step = 0;
+  std::vector<std::size_t> chain_offsets;
+  std::vector<std::string> chain_arguments;
+  std::int64_t whole_arena_bytes = 0;
   /// Constants that steps read as they read values, and their bytes.
   std::string constants;
   std::int64_t constant_bytes = 0;
@@ -88,8 +100,21 @@ std::string_view c_type(DType dtype);
 std::int32_t code_of(DType dtype, std::uint8_t byte);
 std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> bytes);
 
-/// Checks name and model, and lays the model out. Throws as to_c_source().
+/// Checks name and model, and prepares what does not depend on where values lie. Throws as
+/// to_c_source().
 CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourceOptions& options);
+
+/// Makes the steps of a plan, and lays out what they read and write. Throws as to_c_source().
+void lay_out(CPlan& plan);
+
+/// The inputs that a step reads as values.
+std::span<const std::int32_t> c_values_of(const Operator& op);
+
+/// A place in the arena as a C expression.
+std::string c_arena_place(const CPlan& plan, std::size_t offset);
+/// An expression of memory of one type as a pointer to another.
+std::string c_pointer(const std::string& memory, DType memory_type, DType type,
+                      std::string_view qualifier);
 
 /// Functions that the layers of a plan call.
 /// rescale_four is c_rescale_twice() of vectors.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/deploy/c/memory.h>
 #include <octet/deploy/c/operators.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/export_size.h>
@@ -112,7 +113,10 @@ std::string arena_text(const CPlan& plan) {
 std::string invoke_text(const CPlan& plan) {
   Fillings f = plan.fillings();
   std::string calls;
-  for (const CStep& step : plan.steps) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const CStep& step = plan.steps[i];
+    if (plan.chain && i == plan.chain_step) calls += detail::c_row_call(plan);
+    if (step.rows) continue;
     calls += fmt::format("    {}_layer{}({}, {});\n", plan.name, step.number,
                          fmt::join(step.from, ", "), step.to);
   }
@@ -154,13 +158,18 @@ std::string float_helpers_text(const CPlan& plan) {
   return fmt::format("\n#ifndef {}_NO_FLOAT\n{}#endif\n", plan.macro, text);
 }
 
+/// Bytes of inputs and outputs that have no place in the arena.
+std::int64_t caller_bytes(const CPlan& plan) {
+  return detail::size_of(plan.outputs) + (plan.input_in_arena ? 0 : detail::size_of(plan.inputs));
+}
+
 CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   CSource figures;
   figures.name = plan.name;
   figures.code = plan.code;
   figures.input_in_arena = plan.input_in_arena;
-  figures.caller_bytes = detail::size_of(plan.outputs);
-  if (!plan.input_in_arena) figures.caller_bytes += detail::size_of(plan.inputs);
+  figures.rows = plan.chain ? plan.rows : 0;
+  figures.caller_bytes = caller_bytes(plan);
   figures.ram_bytes = plan.arena_bytes + detail::c_unpacked_bytes(layers);
   figures.flash_bytes = plan.constant_bytes;
   for (const CLayer& layer : layers) {
@@ -171,24 +180,33 @@ CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   return figures;
 }
 
-CSource make_source(const IntegerModel& model, std::string_view name,
-                    const CSourceOptions& options) {
-  const CPlan plan = detail::make_c_plan(model, name, options);
+/// The plan with its memory laid out, as the options want it.
+CPlan laid_out(CPlan plan, const CSourceOptions& options) {
+  plan.code = options.code;
+  plan.input_in_arena = options.input_in_arena;
+  plan.rows = options.rows;
+  detail::lay_out(plan);
+  return plan;
+}
+
+std::vector<CLayer> make_layers(const CPlan& plan, detail::ExportSize& size) {
   std::vector<CLayer> layers;
-  std::set<detail::CFunction> calls;
-  detail::ExportSize size(model, "c source");
   size.add(plan.constants.size());
   for (const CStep& step : plan.steps) {
     layers.push_back(detail::c_operator(step.source.op.code).make(plan, step));
-    calls.insert(layers.back().calls.begin(), layers.back().calls.end());
     size.add(layers.back().constants.size() + layers.back().function.size());
   }
+  return layers;
+}
+
+/// `other_arena_bytes` is what the arena takes with the other CCode.
+CSource make_source(const CPlan& plan, const std::vector<CLayer>& layers,
+                    const CSourceOptions& options, std::int64_t other_arena_bytes) {
+  std::set<detail::CFunction> calls;
+  for (const CLayer& layer : layers) calls.insert(layer.calls.begin(), layer.calls.end());
   CSource result = make_figures(plan, layers);
-  CSourceOptions other = options;
-  other.code = plan.code == CCode::fast ? CCode::small : CCode::fast;
-  const std::int64_t other_arena = detail::make_c_plan(model, name, other).arena_bytes;
-  result.header =
-      detail::c_header(plan, layers, result, result.ram_bytes - plan.arena_bytes + other_arena);
+  result.header = detail::c_header(plan, layers, result,
+                                   result.ram_bytes - plan.arena_bytes + other_arena_bytes);
   auto top = plan.fillings();
   top["crc"] = fmt::format("{:08x}", plan.crc);
   result.source = detail::fill(kTop, top);
@@ -200,6 +218,7 @@ CSource make_source(const IntegerModel& model, std::string_view name,
   result.source += detail::c_kernels(plan, layers);
   result.source += arena_text(plan);
   for (const CLayer& layer : layers) result.source += layer.function;
+  result.source += detail::c_row_functions(plan);
   result.source += invoke_text(plan);
   result.source += detail::c_state_functions(plan);
   result.source += float_helpers_text(plan);
@@ -209,37 +228,65 @@ CSource make_source(const IntegerModel& model, std::string_view name,
 
 /// The options, and those that take less RAM, from the least change on.
 std::vector<CSourceOptions> smaller_options(const CSourceOptions& options) {
-  std::vector<CSourceOptions> all = {options};
-  const auto add = [&](bool in_arena, CCode code) {
+  std::vector<CSourceOptions> all;
+  const auto add = [&](CCode code, std::int64_t rows) {
     CSourceOptions changed = options;
-    changed.input_in_arena = options.input_in_arena || in_arena;
-    if (code == CCode::small) changed.code = code;
+    changed.code = code;
+    changed.rows = rows;
+    all.push_back(changed);
+    if (options.input_in_arena) return;
+    changed.input_in_arena = true;
     all.push_back(changed);
   };
-  if (!options.input_in_arena) add(true, CCode::fast);
-  if (options.code == CCode::fast) add(false, CCode::small);
-  if (!options.input_in_arena && options.code == CCode::fast) add(true, CCode::small);
+  std::vector<CCode> codes = {options.code};
+  if (options.code == CCode::fast) codes.push_back(CCode::small);
+  for (const CCode code : codes) add(code, options.rows);
+  for (const CCode code : codes) {
+    for (const std::int64_t rows : {8, 4, 2, 1}) {
+      if (options.rows == 0 || rows < options.rows) add(code, rows);
+    }
+  }
   return all;
+}
+
+/// The first plan that takes as much RAM as it may. Throws InvalidArgument where none does.
+CPlan plan_within(const CPlan& plan, const CSourceOptions& options, std::int64_t unpacked_bytes) {
+  std::optional<CPlan> least;
+  const auto ram = [&](const CPlan& p) { return p.arena_bytes + unpacked_bytes; };
+  const auto total = [&](const CPlan& p) { return ram(p) + caller_bytes(p); };
+  for (const CSourceOptions& candidate : smaller_options(options)) {
+    CPlan found = laid_out(plan, candidate);
+    if (total(found) <= *options.ram) return found;
+    if (!least || total(found) < total(*least)) least = std::move(found);
+  }
+  throw InvalidArgument(fmt::format(
+      "c source: expected a network that takes at most {} bytes of RAM, found one that takes {} at "
+      "least, with {} in its static buffers and {} code{}: {} of static buffers, {} of inputs and "
+      "outputs beside them. Allow that, or make its largest images smaller",
+      *options.ram, total(*least), least->input_in_arena ? "the input" : "no input",
+      least->code == CCode::small ? "small" : "fast",
+      least->chain ? fmt::format(" that makes {} rows at a time", least->rows) : "", ram(*least),
+      caller_bytes(*least)));
 }
 
 }  // namespace
 
 CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options) {
-  if (!options.ram) return make_source(model, name, options);
-  std::optional<CSource> least;
-  const auto total = [](const CSource& source) { return source.ram_bytes + source.caller_bytes; };
-  for (const CSourceOptions& candidate : smaller_options(options)) {
-    CSource source = make_source(model, name, candidate);
-    if (total(source) <= *options.ram) return source;
-    if (!least || total(source) < total(*least)) least = std::move(source);
+  const CPlan prepared = detail::make_c_plan(model, name, options);
+  CPlan plan = laid_out(prepared, options);
+  detail::ExportSize size(model, "c source");
+  std::vector<CLayer> layers = make_layers(plan, size);
+  if (options.ram) {
+    plan = plan_within(prepared, options, detail::c_unpacked_bytes(layers));
+    detail::ExportSize size_within(model, "c source");
+    layers = make_layers(plan, size_within);
   }
-  throw InvalidArgument(fmt::format(
-      "c source: expected a network that takes at most {} bytes of RAM, found one that takes {} at "
-      "least, with {} in its static buffers and {} code: {} of static buffers, {} of inputs and "
-      "outputs beside them. Allow that, or make its largest images smaller",
-      *options.ram, total(*least), least->input_in_arena ? "the input" : "no input",
-      least->code == CCode::small ? "small" : "fast", least->ram_bytes, least->caller_bytes));
+  CPlan other = prepared;
+  other.code = plan.code == CCode::fast ? CCode::small : CCode::fast;
+  other.input_in_arena = plan.input_in_arena;
+  other.rows = plan.rows;
+  return make_source(plan, layers, options, detail::plan_c_memory(other).bytes);
 }
 
 CSource write_c_source(const IntegerModel& model, const std::filesystem::path& stem,

@@ -42,9 +42,15 @@ struct CSourceOptions {
   /// Whether the static buffers have a place for each input, NAME_input_buffer(), that is used
   /// again once the input is read. NAME_invoke() takes an input from there or from elsewhere.
   bool input_in_arena = false;
+  /// Where above 0, a chain of operators on images runs by rows, if that takes less RAM: each makes
+  /// up to so many rows of its image at a time, and of the images within the chain the static
+  /// buffers hold the rows alone that are still to be read. The chain is the one with which the
+  /// static buffers are smallest. No row is computed twice. Few rows take less RAM and more calls.
+  std::int64_t rows = 0;
   /// The most bytes of RAM that static buffers, inputs and outputs may take. Where they take more
-  /// with the options above, the inputs lie in the static buffers, or the code is small, or both:
-  /// the first of these that fits.
+  /// with the options above, the inputs lie in the static buffers, or the code is small, or both;
+  /// and where all of that takes more, a chain runs by 8, 4, 2 rows or 1 too: the first of these
+  /// that fits.
   std::optional<std::int64_t> ram{};
   /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
   /// their values one after the other. Empty: four random samples, or fewer large ones.
@@ -67,6 +73,8 @@ struct CSource {
   /// As in the options, or as CSourceOptions::ram has chosen.
   CCode code = CCode::fast;
   bool input_in_arena = false;
+  /// 0 also where no chain would take less RAM by rows.
+  std::int64_t rows = 0;
   /// Multiply-accumulates of one sample.
   std::int64_t macs = 0;
   /// The largest value of either sign that any sum can reach.

@@ -111,6 +111,7 @@ struct CCase {
   CWeights weights = CWeights::int8;
   CCode code = CCode::fast;
   bool input_in_arena = false;
+  std::int64_t rows = 0;
 };
 
 /// The codes of one sample of these inputs or outputs.
@@ -157,7 +158,9 @@ class CDriver {
                                          {.rounding = c.rounding,
                                           .weights = c.weights,
                                           .code = c.code,
-                                          .input_in_arena = c.input_in_arena});
+                                          .input_in_arena = c.input_in_arena,
+                                          .rows = c.rows});
+      by_rows_ += source.rows > 0 ? 1 : 0;
       project_.write(source);
       text += "#include \"" + name + ".c\"\n";
       calls += call(c, "NET_" + std::to_string(i), name);
@@ -187,6 +190,8 @@ class CDriver {
   }
 
   std::size_t output_bytes() const { return expected_.size(); }
+  /// How many of the cases run some layers by rows.
+  std::size_t by_rows() const { return by_rows_; }
 
  private:
   static std::string call(const CCase& c, const std::string& macro, const std::string& name) {
@@ -243,6 +248,7 @@ class CDriver {
   std::vector<CCase> cases_;
   CProject project_;
   Bytes expected_;
+  std::size_t by_rows_ = 0;
   std::vector<std::size_t> ends_;
 };
 

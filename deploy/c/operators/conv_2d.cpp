@@ -3,6 +3,7 @@
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 #include <octet/runtime/operators/transpose_conv.h>
 
+#include <algorithm>
 #include <array>
 
 namespace octet::detail {
@@ -104,7 +105,8 @@ std::string transposed_text(Fillings f, const Conv2DGeometry& geometry, bool uni
   return loops_text(kTransposed, std::move(f), units_outside);
 }
 
-std::string conv_text(Fillings f, const Conv2DGeometry& geometry, bool units_outside) {
+std::string conv_text(Fillings f, const CStep& step, const Conv2DGeometry& geometry,
+                      bool units_outside) {
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& x = geometry.window.x;
   const auto set = [&](const char* name, Index value) { f[name] = std::to_string(value); };
@@ -128,6 +130,12 @@ std::string conv_text(Fillings f, const Conv2DGeometry& geometry, bool units_out
   f["first"] = geometry.groups == 1 ? ""
                                     : fmt::format(" + unit / {} * {}", geometry.filters_per_group(),
                                                   geometry.channels_per_group());
+  if (step.rows) {
+    f["outputs"] = f["image_outputs"] = fmt::format("(band_rows * {})", x.output);
+    f["height_out"] = "band_rows";
+    f["height"] = "band_height";
+    f["top"] = "band_top";
+  }
   return loops_text(kImages, std::move(f), units_outside);
 }
 
@@ -167,7 +175,7 @@ CLayer make_conv_layer(const CPlan& plan, const CStep& step, const Conv2DGeometr
                              window_numbers(geometry, sums.numbers.input_zero_point));
   }
   return make_sums_layer(plan, step, sums, [&](Fillings f, bool units_outside) {
-    return conv_text(std::move(f), geometry, units_outside);
+    return conv_text(std::move(f), step, geometry, units_outside);
   });
 }
 
@@ -180,7 +188,7 @@ CLayer make_conv_2d_layer(const CPlan& plan, const CStep& step) {
   return make_conv_layer(plan, step, geometry, sums, CKernel::convolve);
 }
 
-std::int64_t conv_2d_scratch(const CPlan& plan, const KernelSource& source) {
+std::int64_t conv_2d_scratch(const CPlan& plan, const KernelSource& source, std::int64_t /*rows*/) {
   const Conv2DGeometry geometry = conv_2d_geometry(source);
   const FullyConnectedNumbers n = conv_2d_numbers(source);
   if (geometry.is_matrix_product()) return fully_connected_scratch(plan, n);
@@ -196,8 +204,21 @@ std::optional<COverlap> conv_2d_overlap(const CPlan& plan, const KernelSource& s
     return fully_connected_overlap(plan, conv_2d_numbers(source));
   }
   // Each group reads all over the images.
-  if (geometry.groups > 1 || conv_2d_scratch(plan, source) == 0) return std::nullopt;
+  if (geometry.groups > 1 || conv_2d_scratch(plan, source, 0) == 0) return std::nullopt;
   return window_overlap(source, geometry.window, /*windows_are_copied=*/true);
+}
+
+/// One that is a product of matrices takes pixels in turn, and one of a single pixel all at once.
+std::optional<CRowwise> conv_2d_rows(const KernelSource& source) {
+  const Conv2DGeometry geometry = conv_2d_geometry(source);
+  std::optional<CRowwise> rows = window_rows(source, geometry.window);
+  if (rows && geometry.is_matrix_product()) rows->slides = false;
+  if (geometry.rows() == 1) rows.reset();
+  return rows;
+}
+
+std::optional<CRowwise> depthwise_rows(const KernelSource& source) {
+  return window_rows(source, depthwise_geometry(source).window);
 }
 
 CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
@@ -209,13 +230,15 @@ CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
   return make_conv_layer(plan, step, geometry, sums, CKernel::depthwise);
 }
 
-std::int64_t depthwise_scratch(const CPlan& plan, const KernelSource& source) {
+std::int64_t depthwise_scratch(const CPlan& plan, const KernelSource& source, std::int64_t rows) {
   std::vector<std::int8_t> weights;
   const FullyConnectedNumbers n = depthwise_numbers(source, weights);
   const auto by_tap = values_of<std::int8_t>(source.input(1));
   const CSums sums{.numbers = n, .detail = {}, .by_tap = by_tap};
   const auto kernel = c_kernel_of(plan, sums, CKernel::depthwise);
-  return kernel ? c_scratch_bytes(plan, *kernel, n.depth, depthwise_geometry(source).window) : 0;
+  Window window = depthwise_geometry(source).window;
+  if (rows > 0) window.y.output = std::min(window.y.output, rows);
+  return kernel ? c_scratch_bytes(plan, *kernel, n.depth, window) : 0;
 }
 
 /// Paths differ: outputs come window by window, or channel by channel of which each is copied
@@ -224,7 +247,7 @@ std::optional<COverlap> depthwise_overlap(const CPlan& plan, const KernelSource&
                                           std::size_t /*input*/) {
   const Conv2DGeometry geometry = depthwise_geometry(source);
   if (geometry.images > 1 || geometry.filters != geometry.channels ||
-      depthwise_scratch(plan, source) == 0) {
+      depthwise_scratch(plan, source, 0) == 0) {
     return std::nullopt;
   }
   COverlap overlap = window_overlap(source, geometry.window, /*windows_are_copied=*/false);
@@ -247,13 +270,15 @@ COperator c_forms::conv_2d() {
   return {.reads_all_inputs = false,
           .make = make_conv_2d_layer,
           .scratch_bytes = conv_2d_scratch,
-          .overlap = conv_2d_overlap};
+          .overlap = conv_2d_overlap,
+          .rows = conv_2d_rows};
 }
 COperator c_forms::depthwise_conv_2d() {
   return {.reads_all_inputs = false,
           .make = make_depthwise_layer,
           .scratch_bytes = depthwise_scratch,
-          .overlap = depthwise_overlap};
+          .overlap = depthwise_overlap,
+          .rows = depthwise_rows};
 }
 COperator c_forms::transpose_conv() {
   return {.reads_all_inputs = false, .make = make_transpose_conv_layer};

@@ -32,7 +32,7 @@ struct CFactors {
 };
 
 constexpr std::string_view kKernelLayer = R"(/* @summary@. */
-static void @layer@(const int8_t *input, int8_t *output)
+static void @layer@(const int8_t *input, int8_t *output@band@)
 {
 @constants@@call@}
 
@@ -55,8 +55,16 @@ constexpr std::string_view kWindows =
     R"(    @name@_@kernel@@twice@(&window, input, output, (@name@_@memory@ *)@scratch@);
 )";
 
-constexpr std::string_view kFullyConnected = R"(/* @summary@. */
-static void @layer@(const int8_t *input, int8_t *output)
+constexpr std::string_view kWindowsOfRows =
+    R"(    @name@_window band = window;
+    band.height = band_height;
+    band.top = band_top;
+    band.output_height = band_rows;
+    @name@_@kernel@@twice@(&band, input, output, (@name@_@memory@ *)@scratch@);
+)";
+
+constexpr std::string_view kLoops = R"(/* @summary@. */
+static void @layer@(const int8_t *input, int8_t *output@band@)
 {
     const int32_t input_zero_point = @input_zero_point@;
     const int32_t output_zero_point = @output_zero_point@;
@@ -64,54 +72,6 @@ static void @layer@(const int8_t *input, int8_t *output)
 @loop@}
 
 )";
-
-constexpr std::string_view kDenseSum = R"(        int32_t sum = @bias@;
-        for (int32_t i = 0; i < @depth@; ++i) {
-            sum += (@x@ - input_zero_point) * @weight@;
-        }
-        output[@place@] = @name@_to_code(
-            @name@_@rescale@(sum, @multiplier@, @shift@),
-            output_zero_point, @lo@, @hi@);
-)";
-
-constexpr std::string_view kDenseUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
-        @weights@
-@sum@    }
-)";
-
-constexpr std::string_view kDenseRows = R"(    for (int32_t row = 0; row < @rows@; ++row) {
-@loop@        input += @depth@;
-        output += @units@;
-    }
-)";
-
-constexpr std::string_view kDenseRowsOfUnit =
-    R"(        for (int32_t row = 0; row < @rows@; ++row) {
-@sum@        }
-)";
-
-/// The loop over units, and one over rows where there are several: inside it, or around it.
-std::string loop_text(Fillings f, std::int64_t rows, bool units_outside) {
-  f["rows"] = std::to_string(rows);
-  f["x"] = units_outside ? fmt::format("input[row * {} + i]", f["depth"]) : "input[i]";
-  f["place"] = units_outside ? fmt::format("row * {} + unit", f["units"]) : "unit";
-  f["sum"] = fill(kDenseSum, f);
-  if (units_outside) {
-    f["sum"] = indented(f["sum"]);
-    f["sum"] = fill(kDenseRowsOfUnit, f);
-  }
-  f["loop"] = fill(kDenseUnits, f);
-  if (rows == 1 || units_outside) return f["loop"];
-  f["loop"] = indented(f["loop"]);
-  return fill(kDenseRows, f);
-}
-
-std::string fully_connected_detail(const FullyConnectedNumbers& n, FusedActivation activation) {
-  std::string text = n.rows == 1 ? "" : fmt::format("{} rows of ", n.rows);
-  text += fmt::format("{} -> {}", n.depth, n.units);
-  if (activation != FusedActivation::none) text += fmt::format(", {}", to_string(activation));
-  return text;
-}
 
 Fillings fully_connected_fillings(const FullyConnectedNumbers& n, Fillings f) {
   f["input_zero_point"] = std::to_string(n.input_zero_point);
@@ -257,10 +217,6 @@ void add_starts(CLayer& layer, const std::string& name, const CSums& sums) {
   layer.flash_bytes += 4 * std::ssize(starts);
 }
 
-CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
-  return make_fully_connected_layer(plan, step, fully_connected_numbers(step.source));
-}
-
 }  // namespace
 
 std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel) {
@@ -269,6 +225,11 @@ std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel
   const bool fits = largest <= std::numeric_limits<std::int32_t>::max();
   if (sums.numbers.weight_zero_point != 0 || are_packed(plan, sums) || !fits) return std::nullopt;
   return kernel;
+}
+
+std::string c_rows(const CStep& step, const FullyConnectedNumbers& numbers) {
+  if (!step.rows) return std::to_string(numbers.rows);
+  return fmt::format("band_rows * {}", numbers.rows / step.source.output().shape[1]);
 }
 
 CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums, CKernel kernel,
@@ -308,7 +269,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   set("units", n.units / sums.groups);
   set("width", n.units);
   set("depth", n.depth);
-  set("rows", n.rows);
+  f["rows"] = c_rows(step, n);
   set("per_unit", per_unit ? 1 : 0);
   set("zero_point", n.epilogue.zero_point);
   set("lowest", n.epilogue.range.lo - n.epilogue.zero_point);
@@ -324,21 +285,10 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
       fmt::format("    static const {}_{} = {}{}{};\n", plan.name,
                   slides ? "window window" : "sums sums", slides ? "{" : "", fill(kSums, f),
                   slides ? fmt::format(",\n        {}}}", fmt::join(window, ", ")) : "");
-  f["call"] = fill(slides ? kWindows : kernel == CKernel::row ? kOneRow : kRows, f);
+  const std::string_view of_windows = step.rows ? kWindowsOfRows : kWindows;
+  f["call"] = fill(slides ? of_windows : kernel == CKernel::row ? kOneRow : kRows, f);
   layer.function = fill(kKernelLayer, f);
   return layer;
-}
-
-CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
-                                  const FullyConnectedNumbers& n) {
-  const CSums sums{.numbers = n,
-                   .detail = fully_connected_detail(n, step.source.op.activation()),
-                   .reads_once = n.rows == 1};
-  const auto kernel = c_kernel_of(plan, sums, n.rows == 1 ? CKernel::row : CKernel::rows);
-  if (kernel) return make_kernel_layer(plan, step, sums, *kernel);
-  return make_sums_layer(plan, step, sums, [&](Fillings f, bool units_outside) {
-    return loop_text(std::move(f), n.rows, units_outside);
-  });
 }
 
 CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
@@ -376,33 +326,8 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
   }
   const bool unpacks = layer.unpacking == CUnpacking::row || layer.unpacking == CUnpacking::column;
   f["loop"] = loop(f, /*units_outside=*/unpacks);
-  layer.function = fill(kFullyConnected, f);
+  layer.function = fill(kLoops, f);
   return layer;
-}
-
-std::int64_t fully_connected_scratch(const CPlan& plan, const FullyConnectedNumbers& n) {
-  const CSums sums{.numbers = n, .detail = {}};
-  const auto kernel = c_kernel_of(plan, sums, n.rows == 1 ? CKernel::row : CKernel::rows);
-  return kernel ? c_scratch_bytes(plan, *kernel, n.depth, {}) : 0;
-}
-
-std::optional<COverlap> fully_connected_overlap(const CPlan& plan, const FullyConnectedNumbers& n) {
-  if (fully_connected_scratch(plan, n) == 0) return std::nullopt;
-  // Each row is copied before its outputs are written.
-  return COverlap{.lead = (n.rows - 1) * std::max<std::int64_t>(n.units - n.depth, 0)};
-}
-
-COperator c_forms::fully_connected() {
-  return {.reads_all_inputs = false,
-          .make = make_fully_connected_layer,
-          .scratch_bytes =
-              [](const CPlan& plan, const KernelSource& source) {
-                return fully_connected_scratch(plan, fully_connected_numbers(source));
-              },
-          .overlap =
-              [](const CPlan& plan, const KernelSource& source, std::size_t /*input*/) {
-                return fully_connected_overlap(plan, fully_connected_numbers(source));
-              }};
 }
 
 }  // namespace octet::detail

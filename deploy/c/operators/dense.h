@@ -37,6 +37,9 @@ struct CSums {
 /// point, or where sums come close to the end of 32 bits. The layer then has loops of its own.
 std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel);
 
+/// The rows of products that a step makes, as a C expression.
+std::string c_rows(const CStep& step, const FullyConnectedNumbers& numbers);
+
 /// Makes the constants of a layer of sums, and a function that calls a kernel with them. `window`
 /// holds the numbers of the window that slides over its input.
 CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums, CKernel kernel,

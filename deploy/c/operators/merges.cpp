@@ -18,10 +18,10 @@ std::string index_text(const std::vector<BinaryAxis>& axes, std::size_t side,
   return text.empty() ? "0" : text;
 }
 
-/// `body`, lines of C, once for every element of the output: in loops over its axes, in which
-/// @first@, @second@ and @place@ are the indices of the elements.
-std::string binary_loops(const Operands& operands, std::string_view body, Fillings fillings) {
-  const std::vector<BinaryAxis> axes = binary_axes(operands);
+/// `body`, lines of C, once for every element of the output, or of as many rows as the step makes:
+/// in loops over its axes, in which @first@, @second@ and @place@ are the indices of the elements.
+std::string binary_loops(const CStep& step, std::string_view body, Fillings fillings) {
+  const std::vector<BinaryAxis> axes = binary_axes(step.source);
   std::vector<std::string> counters;
   std::string place;
   for (std::size_t k = 0; k < axes.size(); ++k) {
@@ -34,8 +34,10 @@ std::string binary_loops(const Operands& operands, std::string_view body, Fillin
   fillings["place"] = place;
   std::string text = indented(fill(body, fillings), axes.size() + 1);
   for (std::size_t k = axes.size(); k-- > 0;) {
+    // Rows are made of inputs of one shape, along whose single axis all elements lie.
+    const std::string extent = step.rows ? fillings["size"] : std::to_string(axes[k].extent);
     const std::string head =
-        fmt::format("for (int32_t {0} = 0; {0} < {1}; ++{0}) {{\n", counters[k], axes[k].extent);
+        fmt::format("for (int32_t {0} = 0; {0} < {1}; ++{0}) {{\n", counters[k], extent);
     text.insert(0, indented(head, k + 1)).append(indented("}\n", k + 1));
   }
   return text;
@@ -50,7 +52,7 @@ std::string binary_detail(const CStep& step) {
 }
 
 constexpr std::string_view kAddOnce = R"(/* @summary@. */
-static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output@band@)
 {
     const int32_t first_factor = @first_factor@;
     const int32_t second_factor = @second_factor@;
@@ -65,7 +67,7 @@ output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
 constexpr std::string_view kAddTwice = R"(/* @summary@. */
-@apart@static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+@apart@static void @layer@(const int8_t *first, const int8_t *second, int8_t *output@band@)
 {
     const int32_t unit = (int32_t)1 << 20;
 @loops@}
@@ -119,7 +121,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
     f["first_factor"] = std::to_string(adder.terms(0)[1] - adder.terms(0)[0]);
     f["second_factor"] = std::to_string(adder.terms(1)[1] - adder.terms(1)[0]);
     f["shift"] = std::to_string(adder.shift());
-    f["loops"] = binary_loops(step.source, kOnce, f);
+    f["loops"] = binary_loops(step, kOnce, f);
     layer.function = fill(kAddOnce, f);
     return layer;
   }
@@ -134,7 +136,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
     f[side + "_shift"] = std::to_string(adder.input_factor(i).shift);
   }
   f["sign"] = step.source.op.code == OpCode::sub ? "-" : "+";
-  f["loops"] = binary_loops(step.source, kTwice, f);
+  f["loops"] = binary_loops(step, kTwice, f);
   f["apart"] = "";
   const std::vector<BinaryAxis> axes = binary_axes(step.source);
   if (axes.size() == 1 && axes[0].steps == decltype(axes[0].steps){1, 1}) {
@@ -150,7 +152,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
 }
 
 constexpr std::string_view kPair = R"(/* @summary@. */
-static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output@band@)
 {
 @loops@}
 
@@ -181,7 +183,7 @@ CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
   f["zero_point"] = operand_text(multiplier.zero_point());
   f["lo"] = std::to_string(multiplier.limits().lo);
   f["hi"] = std::to_string(multiplier.limits().hi);
-  f["loops"] = binary_loops(step.source, kProduct, f);
+  f["loops"] = binary_loops(step, kProduct, f);
   layer.function = fill(kPair, f);
   return layer;
 }
@@ -208,7 +210,7 @@ CLayer make_prelu_layer(const CPlan& plan, const CStep& step) {
   f["first_zero"] = operand_text(step.source.input(0).quantization.zero_point());
   f["second_zero"] = operand_text(step.source.input(1).quantization.zero_point());
   f["zero_point"] = operand_text(prelu.zero_point());
-  f["loops"] = binary_loops(step.source, kSlope, f);
+  f["loops"] = binary_loops(step, kSlope, f);
   layer.function = fill(kPair, f);
   return layer;
 }
@@ -224,7 +226,7 @@ CLayer make_extreme_layer(const CPlan& plan, const CStep& step) {
   Fillings f = layer_fillings(plan, step);
   f["summary"] = layer.summary;
   f["than"] = quantized_extreme(step.source).takes_larger() ? ">" : "<";
-  f["loops"] = binary_loops(step.source, kExtreme, f);
+  f["loops"] = binary_loops(step, kExtreme, f);
   layer.function = fill(kPair, f);
   return layer;
 }
@@ -260,7 +262,10 @@ CLayer make_concatenation_layer(const CPlan& plan, const CStep& step) {
 }
 
 COperator element_by_element(CLayer (*make)(const CPlan& plan, const CStep& step)) {
-  return {.reads_all_inputs = true, .make = make, .overlap = elementwise_overlap};
+  return {.reads_all_inputs = true,
+          .make = make,
+          .overlap = elementwise_overlap,
+          .rows = elementwise_rows};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace octet::detail {
 namespace {
 
 constexpr std::string_view kPool = R"(/* @summary@. */
-static void @layer@(const int8_t *input, int8_t *output)
+static void @layer@(const int8_t *input, int8_t *output@band@)
 {
     for (int32_t row = 0; row < @rows@; ++row) {
         const int8_t *image = input + row / @output_height@ * @image@;
@@ -73,6 +73,10 @@ std::optional<COverlap> pool_overlap(const CPlan& /*plan*/, const KernelSource& 
   return window_overlap(source, window(source), /*windows_are_copied=*/false);
 }
 
+std::optional<CRowwise> pool_rows(const KernelSource& source) {
+  return window_rows(source, pool_window(source));
+}
+
 /// A function around `reduction`, whose text has the fillings of the layer and of the window.
 CLayer make_window_layer(const CStep& step, const Window& window, std::string_view reduction,
                          Fillings f) {
@@ -82,6 +86,12 @@ CLayer make_window_layer(const CStep& step, const Window& window, std::string_vi
   CLayer layer;
   layer.summary = summary_of(step, detail);
   f = window_fillings(window, step.source, std::move(f));
+  if (step.rows) {
+    f["rows"] = f["output_height"] = "band_rows";
+    f["height"] = "band_height";
+    f["before_y"] = "band_top";
+    f["last_y"] = fmt::format("band_height - {}", window.y.kernel);
+  }
   f["summary"] = layer.summary;
   f["sum"] = fill(kPoolSum, f);
   f["reduction"] = fill(reduction, f);
@@ -139,13 +149,14 @@ CLayer make_mean_layer(const CPlan& plan, const CStep& step) {
 }  // namespace
 
 COperator c_forms::average_pool_2d() {
-  return {.reads_all_inputs = true, .make = make_pool_layer, .overlap = pool_overlap<pool_window>};
+  return {.reads_all_inputs = true,
+          .make = make_pool_layer,
+          .overlap = pool_overlap<pool_window>,
+          .rows = pool_rows};
 }
 COperator c_forms::mean() {
   return {.reads_all_inputs = false, .make = make_mean_layer, .overlap = pool_overlap<mean_window>};
 }
-COperator c_forms::max_pool_2d() {
-  return {.reads_all_inputs = true, .make = make_pool_layer, .overlap = pool_overlap<pool_window>};
-}
+COperator c_forms::max_pool_2d() { return average_pool_2d(); }
 
 }  // namespace octet::detail

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <octet/deploy/c/memory.h>
+#include <octet/deploy/c/operators.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace octet::detail {
+namespace {
+
+/// C expressions of where the values of a graph lie: in the caller's memory, in constants, or in
+/// the arena.
+class Layout {
+ public:
+  explicit Layout(CPlan& plan) : plan_(plan), model_(*plan.model), memory_(plan_c_memory(plan)) {}
+
+  void run() {
+    plan_.arena_bytes = memory_.bytes;
+    plan_.whole_arena_bytes = memory_.whole_bytes;
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      const Operator& op = model_.operators[i];
+      if (definition(op.code).only_reshapes) continue;
+      for (std::size_t k = 0; k < op.outputs.size(); ++k) {
+        if (memory_.needed[static_cast<std::size_t>(op.outputs[k])]) add_step(i, k);
+      }
+    }
+    if (memory_.chain) add_chain();
+    for (std::size_t i = 0; plan_.input_in_arena && i < plan_.inputs.size(); ++i) {
+      const ModelTensor& input = *plan_.inputs[i].tensor;
+      plan_.inputs[i].buffer = c_pointer(in_arena(model_.inputs[i]), DType::int8, input.dtype, "");
+    }
+    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
+      if (place(model_.outputs[i]).first != plan_.outputs[i].name)
+        plan_.outputs[i].copied = read(model_.outputs[i]);
+    }
+  }
+
+ private:
+  const ModelTensor& tensor(std::int32_t i) const {
+    return model_.tensors[static_cast<std::size_t>(i)];
+  }
+  std::int32_t home(std::int32_t i) const { return memory_.homes[static_cast<std::size_t>(i)]; }
+
+  /// Where the values of tensor i lie, and of which type that memory is.
+  std::pair<std::string, DType> place(std::int32_t i) {
+    const std::int32_t at = home(i);
+    for (std::size_t k = 0; k < model_.inputs.size(); ++k) {
+      if (at == model_.inputs[k]) return {plan_.inputs[k].name, plan_.inputs[k].tensor->dtype};
+    }
+    if (tensor(at).is_constant()) return {constant(at), tensor(at).dtype};
+    // Of outputs that hold the same codes, the first is written and the others are copied.
+    for (std::size_t k = 0; k < model_.outputs.size(); ++k) {
+      if (at == home(model_.outputs[k])) {
+        return {plan_.outputs[k].name, plan_.outputs[k].tensor->dtype};
+      }
+    }
+    return {in_arena(at), DType::int8};
+  }
+
+  /// Where the arena has a place for the values of tensor i.
+  std::string in_arena(std::int32_t i) const {
+    return c_arena_place(plan_, memory_.offsets[static_cast<std::size_t>(i)]);
+  }
+
+  std::string read(std::int32_t i) {
+    const auto [memory, type] = place(i);
+    return c_pointer(memory, type, tensor(i).dtype, "const ");
+  }
+
+  std::string constant(std::int32_t i) {
+    std::string name = fmt::format("{}_constant{}", plan_.name, i);
+    if (!written_.insert(i).second) return name;
+    plan_.constants +=
+        array_text(c_type(tensor(i).dtype), name, codes_of(tensor(i).dtype, tensor(i).data));
+    plan_.constant_bytes += tensor(i).size();
+    return name;
+  }
+
+  void add_step(std::size_t number, std::size_t result) {
+    const Operator& op = model_.operators[number];
+    CStep step{
+        static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, result, {}, {}};
+    if (const auto scratch = memory_.scratch.find(number); scratch != memory_.scratch.end()) {
+      step.scratch = fmt::format("({}_arena.words + {})", plan_.name, scratch->second / 4);
+    }
+    for (const std::int32_t in : c_values_of(op)) step.from.push_back(read(in));
+    const auto [memory, type] = place(op.outputs[result]);
+    step.to = c_pointer(memory, type, tensor(op.outputs[result]).dtype, "");
+    if (memory_.chain && memory_.chain->contains(number)) {
+      if (number == memory_.chain->model_operators.front()) plan_.chain_step = plan_.steps.size();
+      step.rows = c_operator(op.code).rows(step.source);
+    }
+    plan_.steps.push_back(std::move(step));
+  }
+
+  void add_chain() {
+    plan_.chain = memory_.chain;
+    const CRowChain& chain = *plan_.chain;
+    for (const std::int32_t i : chain.tensors) {
+      plan_.chain_offsets.push_back(memory_.offsets[static_cast<std::size_t>(home(i))]);
+    }
+    for (const std::size_t image : chain.whole_inputs()) {
+      plan_.chain_arguments.push_back(read(chain.tensors[image]));
+    }
+    plan_.chain_arguments.push_back(plan_.steps[plan_.chain_step + chain.operators.size() - 1].to);
+  }
+
+  CPlan& plan_;
+  const IntegerModel& model_;
+  const CMemory memory_;
+  std::set<std::int32_t> written_;
+};
+
+}  // namespace
+
+void lay_out(CPlan& plan) { Layout(plan).run(); }
+
+}  // namespace octet::detail

@@ -1,0 +1,264 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/deploy/c/memory.h>
+#include <octet/deploy/c/operators.h>
+#include <octet/runtime/memory_plan.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace octet::detail {
+namespace {
+
+[[noreturn]] void fail_model(std::string_view problem) {
+  throw InvalidArgument(fmt::format("c source: {}", problem));
+}
+
+/// `place` says where the tensor is, e.g. "operator RELU".
+void check_codes(const ModelTensor& tensor, std::string_view place) {
+  if (tensor.dtype != DType::int8 && tensor.dtype != DType::uint8) {
+    fail_model(fmt::format(
+        "{}: tensor \"{}\" is {}, expected int8 or uint8 all through; float operators "
+        "have no place in it. Quantize the layer, export a .tflite or ONNX file, or did "
+        "you mean the int8 model?",
+        place, tensor.name, to_string(tensor.dtype)));
+  }
+  if (tensor.quantization.scales.size() != 1) {
+    fail_model(fmt::format("{}: tensor \"{}\" has {} scales, expected one", place, tensor.name,
+                           tensor.quantization.scales.size()));
+  }
+}
+
+/// The blocks of memory that operators need, some of which run by rows.
+class Blocks {
+ public:
+  Blocks(const CPlan& plan, const std::vector<bool>& needed, const CRowChain* chain)
+      : plan_(plan),
+        model_(*plan.model),
+        needed_(needed),
+        chain_(chain),
+        homes_(model_.tensors.size()),
+        uses_(homes_.size()) {
+    std::iota(homes_.begin(), homes_.end(), 0);
+    for (const std::int32_t input : model_.inputs) check_codes(tensor(input), "input");
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      if (is_needed(model_.operators[i])) add_operator(i);
+    }
+    if (chain_ != nullptr) add_rows();
+    add_ends();
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      const bool is_alone = chain_ == nullptr || !chain_->contains(i);
+      if (is_alone && is_needed(model_.operators[i])) add_overlaps(i);
+    }
+    if (chain_ != nullptr) add_overlaps_of_rows();
+  }
+
+  /// What the fullest step takes at least, roughly.
+  std::size_t estimate() const {
+    std::map<std::ptrdiff_t, std::size_t> bytes;
+    for (const MemoryUse& use : uses_) bytes[use.first] = 0;
+    for (const MemoryUse& use : uses_) {
+      for (auto at = bytes.lower_bound(use.first); at != bytes.end() && at->first <= use.last;
+           ++at) {
+        at->second += use.bytes;
+      }
+    }
+    for (const MemoryOverlap& o : overlaps_) {
+      const std::size_t shared = std::min(uses_[o.output].bytes, uses_[o.input].bytes);
+      bytes[uses_[o.output].first] -= shared - std::min(shared, o.lead);
+    }
+    std::size_t most = 0;
+    for (const auto& [step, sum] : bytes) most = std::max(most, sum);
+    return most;
+  }
+
+  CMemory plan() const {
+    // What operators work in begins at words.
+    MemoryPlan memory = plan_memory(uses_, scratch_.empty() ? 1 : sizeof(std::int32_t), overlaps_);
+    CMemory result;
+    result.needed = needed_;
+    result.homes = homes_;
+    for (const auto& [op, block] : scratch_) result.scratch[op] = memory.offsets[block];
+    result.offsets = std::move(memory.offsets);
+    result.bytes = static_cast<std::int64_t>((memory.total_bytes + 3) / 4 * 4);
+    if (chain_ != nullptr) result.chain = *chain_;
+    return result;
+  }
+
+ private:
+  const ModelTensor& tensor(std::int32_t i) const {
+    return model_.tensors[static_cast<std::size_t>(i)];
+  }
+  std::int32_t& home(std::int32_t i) { return homes_[static_cast<std::size_t>(i)]; }
+  MemoryUse& use(std::int32_t i) { return uses_[static_cast<std::size_t>(i)]; }
+
+  /// The time at which an operator runs: the operators of a chain all run at once.
+  std::ptrdiff_t step_of(std::size_t i) const {
+    const bool is_of_chain = chain_ != nullptr && chain_->contains(i);
+    return static_cast<std::ptrdiff_t>(is_of_chain ? chain_->model_operators.front() : i);
+  }
+
+  bool is_needed(const Operator& op) const {
+    return std::ranges::any_of(
+        op.outputs, [&](std::int32_t i) { return needed_[static_cast<std::size_t>(i)]; });
+  }
+
+  void add_operator(std::size_t i) {
+    const Operator& op = model_.operators[i];
+    const std::ptrdiff_t step = step_of(i);
+    const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
+    for (const std::int32_t out : op.outputs) check_codes(tensor(out), place);
+    for (const std::int32_t in : c_values_of(op)) {
+      check_codes(tensor(in), place);
+      use(home(in)).last = step;
+    }
+    // A RESHAPE or SQUEEZE gives its input another shape where it lies.
+    if (definition(op.code).only_reshapes) {
+      home(op.outputs[0]) = home(op.inputs[0]);
+      return;
+    }
+    for (const std::int32_t out : op.outputs) {
+      if (!needed_[static_cast<std::size_t>(out)]) continue;
+      use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};
+    }
+    add_scratch(i);
+  }
+
+  void add_scratch(std::size_t i) {
+    const Operator& op = model_.operators[i];
+    const auto scratch_bytes = c_operator(op.code).scratch_bytes;
+    if (scratch_bytes == nullptr) return;
+    const bool by_rows = chain_ != nullptr && chain_->contains(i);
+    const std::int64_t bytes =
+        scratch_bytes(plan_, {model_, op, plan_.rounding}, by_rows ? plan_.rows : 0);
+    if (bytes == 0) return;
+    // Those of a chain run in turn, and share what they work in.
+    if (by_rows && chain_scratch_ == 0) chain_scratch_ = uses_.size();
+    scratch_[i] = by_rows ? chain_scratch_ : uses_.size();
+    if (scratch_[i] == uses_.size()) uses_.push_back({0, step_of(i), step_of(i)});
+    MemoryUse& scratch = uses_[scratch_[i]];
+    scratch.bytes = std::max(scratch.bytes, static_cast<std::size_t>(bytes));
+  }
+
+  /// Of the images within a chain memory holds some rows.
+  void add_rows() {
+    for (std::size_t k = 0; k < chain_->images.size(); ++k) {
+      const std::int64_t rows = chain_->schedule.capacity[k];
+      if (rows == 0) continue;
+      use(chain_->tensors[k]).bytes = static_cast<std::size_t>(rows * chain_->images[k].row_bytes);
+    }
+  }
+
+  void add_ends() {
+    for (const std::int32_t output : model_.outputs) {
+      check_codes(tensor(output), "output");
+      // The caller's memory.
+      use(home(output)).bytes = 0;
+    }
+    for (const std::int32_t input : model_.inputs) {
+      use(input).first = -1;  // The caller writes it before the first step.
+      use(input).bytes = plan_.input_in_arena ? static_cast<std::size_t>(tensor(input).size()) : 0;
+      const auto copies = [&](std::int32_t output) { return home(output) == input; };
+      // Outputs that no step writes are copied behind all steps.
+      if (plan_.input_in_arena && std::ranges::any_of(model_.outputs, copies)) {
+        use(input).last = std::ssize(model_.operators);
+      }
+    }
+  }
+
+  /// Where outputs may lie over what their operator is the last to read.
+  void add_overlaps(std::size_t i) {
+    const Operator& op = model_.operators[i];
+    const auto overlap_of = c_operator(op.code).overlap;
+    std::map<std::int32_t, std::optional<COverlap>> by_home;
+    for (std::size_t k = 0; k < c_values_of(op).size(); ++k) {
+      const std::int32_t in = home(op.inputs[k]);
+      if (overlap_of == nullptr || use(in).last != step_of(i)) continue;
+      const auto found = overlap_of(plan_, {model_, op, plan_.rounding}, k);
+      const auto [at, is_first] = by_home.emplace(in, found);
+      // Elementwise both times, or not at all.
+      if (!is_first && (!found || found->lead > 0)) at->second.reset();
+    }
+    for (const auto& [in, overlap] : by_home) {
+      if (!overlap) continue;
+      overlaps_.push_back({static_cast<std::size_t>(op.outputs[0]), static_cast<std::size_t>(in),
+                           static_cast<std::size_t>(overlap->lead),
+                           static_cast<std::size_t>(overlap->unit)});
+    }
+  }
+
+  void add_overlaps_of_rows() {
+    const std::size_t last = chain_->operators.back().output;
+    const std::int32_t output = chain_->tensors[last];
+    std::map<std::int32_t, std::int64_t> leads;
+    for (std::size_t k = 0; k < chain_->images.size(); ++k) {
+      const std::int32_t in = home(chain_->tensors[k]);
+      if (k == last || chain_->schedule.capacity[k] > 0 || use(in).last != use(output).first) {
+        continue;
+      }
+      leads[in] = std::max(leads[in], chain_->schedule.leads[k]);
+    }
+    for (const auto& [in, lead] : leads) {
+      overlaps_.push_back({static_cast<std::size_t>(output), static_cast<std::size_t>(in),
+                           static_cast<std::size_t>(lead)});
+    }
+  }
+
+  const CPlan& plan_;
+  const IntegerModel& model_;
+  const std::vector<bool>& needed_;
+  const CRowChain* chain_;
+  std::vector<std::int32_t> homes_;
+  /// By tensor the memory that it needs, and behind them what operators work in.
+  std::vector<MemoryUse> uses_;
+  std::map<std::size_t, std::size_t> scratch_;
+  /// The block that the operators of the chain work in; 0 where there is none.
+  std::size_t chain_scratch_ = 0;
+  std::vector<MemoryOverlap> overlaps_;
+};
+
+/// What the output is made of, from the back; the rest is left out.
+std::vector<bool> find_needed(const IntegerModel& model) {
+  std::vector<bool> needed(model.tensors.size());
+  for (const std::int32_t output : model.outputs) needed[static_cast<std::size_t>(output)] = true;
+  for (std::size_t i = model.operators.size(); i-- > 0;) {
+    const Operator& op = model.operators[i];
+    const auto is_needed = [&](std::int32_t t) { return needed[static_cast<std::size_t>(t)]; };
+    if (std::ranges::none_of(op.outputs, is_needed)) continue;
+    for (const std::int32_t in : c_values_of(op)) needed[static_cast<std::size_t>(in)] = true;
+  }
+  return needed;
+}
+
+/// The memory of the chain that takes least, of the few that seem to.
+CMemory plan_by_rows(const CPlan& plan, CMemory whole) {
+  constexpr std::size_t kMostPlans = 8;
+  const std::vector<CRowChain> chains = row_chains(plan, whole.needed);
+  std::vector<std::pair<std::size_t, const CRowChain*>> likely;
+  for (const CRowChain& chain : chains) {
+    likely.emplace_back(Blocks(plan, whole.needed, &chain).estimate(), &chain);
+  }
+  std::ranges::stable_sort(
+      likely, {}, [](const auto& a) { return std::pair(a.first, a.second->operators.size()); });
+  const std::int64_t whole_bytes = whole.bytes;
+  CMemory best = std::move(whole);
+  for (std::size_t i = 0; i < std::min(likely.size(), kMostPlans); ++i) {
+    CMemory memory = Blocks(plan, best.needed, likely[i].second).plan();
+    if (memory.bytes < best.bytes) best = std::move(memory);
+  }
+  best.whole_bytes = whole_bytes;
+  return best;
+}
+
+}  // namespace
+
+CMemory plan_c_memory(const CPlan& plan) {
+  CMemory whole = Blocks(plan, find_needed(*plan.model), nullptr).plan();
+  whole.whole_bytes = whole.bytes;
+  return plan.rows == 0 ? whole : plan_by_rows(plan, std::move(whole));
+}
+
+}  // namespace octet::detail
