@@ -81,6 +81,7 @@ class Layout {
     const Operator& op = model_.operators[number];
     CStep step{
         static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, result, {}, {}};
+    step.function = fmt::format("{}_layer{}", plan_.name, step.number);
     if (const auto scratch = memory_.scratch.find(number); scratch != memory_.scratch.end()) {
       step.scratch = fmt::format("({}_arena.words + {})", plan_.name, scratch->second / 4);
     }

@@ -21,7 +21,7 @@ static void @layer@(const @from_type@ *input, @to_type@ *output@band@)
 
 Fillings layer_fillings(const CPlan& plan, const CStep& step) {
   Fillings fillings = plan.fillings();
-  fillings["layer"] = fmt::format("{}_layer{}", plan.name, step.number);
+  fillings["layer"] = step.function;
   fillings["from_type"] = c_type(step.source.input().dtype);
   fillings["to_type"] = c_type(step.source.output().dtype);
   const ModelTensor& input = step.source.input();

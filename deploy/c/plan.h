@@ -26,6 +26,8 @@ struct CStep {
   /// C expressions: an input, a place in the arena, a constant, or an output.
   std::vector<std::string> from;
   std::string to;
+  /// The C function that computes it: that of an equal one in front of it where there is one.
+  std::string function{};
   /// Words that the step works in; empty where it needs none.
   std::string scratch{};
   /// Of a step that computes rows of its image: how.

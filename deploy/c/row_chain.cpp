@@ -181,8 +181,7 @@ class RowText {
       arguments.push_back(std::to_string(call.top));
     }
     arguments.push_back(std::to_string(call.count));
-    return text +
-           fmt::format("{}_layer{}({});\n", plan_.name, step.number, fmt::join(arguments, ", "));
+    return text + fmt::format("{}({});\n", step.function, fmt::join(arguments, ", "));
   }
 
   std::string in_arena(std::size_t image, std::int64_t row) const {

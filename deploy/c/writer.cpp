@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/deploy/c/equal_layers.h>
 #include <octet/deploy/c/memory.h>
 #include <octet/deploy/c/operators.h>
 #include <octet/deploy/c/writer.h>
@@ -117,8 +118,7 @@ std::string invoke_text(const CPlan& plan) {
     const CStep& step = plan.steps[i];
     if (plan.chain && i == plan.chain_step) calls += detail::c_row_call(plan);
     if (step.rows) continue;
-    calls += fmt::format("    {}_layer{}({}, {});\n", plan.name, step.number,
-                         fmt::join(step.from, ", "), step.to);
+    calls += fmt::format("    {}({}, {});\n", step.function, fmt::join(step.from, ", "), step.to);
   }
   for (const CEnd& output : plan.outputs) {
     if (output.copied.empty()) continue;
@@ -282,6 +282,7 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
     detail::ExportSize size_within(model, "c source");
     layers = make_layers(plan, size_within);
   }
+  detail::share_equal_layers(plan, layers);
   CPlan other = prepared;
   other.code = plan.code == CCode::fast ? CCode::small : CCode::fast;
   other.input_in_arena = plan.input_in_arena;

@@ -41,6 +41,40 @@ TEST_P(CSourceRandomNets, EqualTheInterpreter) {
   expect_equal(driver);
 }
 
+/// A GRU over so many steps, and a layer that the network uses twice.
+IntegerModel over_steps(Index steps, Rounding rounding) {
+  Model model("gru");
+  const Value states = model.add(GRU(6, {.return_sequences = true}), model.input({steps, 3}));
+  const Value once = model.add(Dense(6, Activation::relu), states);
+  model.output(model.add(GlobalAveragePool1D(), model.reuse(once, {once})));
+  model.build(/*seed=*/2);
+  Model quantized = quantize_model(model, {.rounding = rounding});
+  calibrate(quantized, Tensor::uniform({8, steps, 3}, Random(5), -1.0F, 1.0F));
+  return lower(quantized);
+}
+
+TEST_P(CSourceRandomNets, StepsOfTimeHaveTheirFunctionsInCommon) {
+  std::vector<CCase> cases;
+  std::vector<CSource> sources;
+  for (const Index steps : {3, 12}) {
+    const IntegerModel model = over_steps(steps, GetParam());
+    cases.push_back({model, GetParam(), random_codes(model, 20, 1)});
+    sources.push_back(to_c_source(model, "net"));
+  }
+  expect_equal(CDriver(std::move(cases)));
+  EXPECT_EQ(sources[0].flash_bytes, sources[1].flash_bytes);
+  const auto functions = [](const CSource& source) {
+    constexpr std::string_view kFunction = "static void net_layer";
+    int count = 0;
+    for (std::size_t at = 0; (at = source.source.find(kFunction, at)) != std::string::npos; ++at) {
+      ++count;
+    }
+    return count;
+  };
+  // Slices of the steps differ.
+  EXPECT_LE(functions(sources[1]) - functions(sources[0]), 3 * (12 - 3) + 2);
+}
+
 TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
   std::vector<CCase> cases;
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
