@@ -9,9 +9,11 @@
 #include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/tensor_reader.h>
+#include <octet/deploy/tflite/variables.h>
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace octet {
@@ -44,15 +46,16 @@ class Reader {
       detail::fail_tflite("expected schema version {}, found {}", detail::kSchemaVersion,
                           file_.version());
     }
-    if (size_or_zero(file_.subgraphs()) != 1) {
-      detail::fail_tflite("expected one subgraph, found {}", size_or_zero(file_.subgraphs()));
+    if (size_or_zero(file_.subgraphs()) == 0) {
+      detail::fail_tflite("expected one subgraph, found 0");
     }
     const tflite::SubGraph& graph = *file_.subgraphs()->Get(0);
     model_.name = tensors_.text(graph.name());
     model_.description = tensors_.text(file_.description());
     reserve(model_.tensors, size_or_zero(graph.tensors()));
+    variables_.emplace(file_, graph, tensors_, budget_);
     for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
-      model_.tensors.push_back(tensors_.read(i, *graph.tensors()->Get(narrow(i))));
+      model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
     }
     require_few_operators(graph);
     reserve(model_.operators, size_or_zero(graph.operators()));
@@ -63,9 +66,12 @@ class Reader {
     }
     model_.inputs = read_values(graph.inputs(), model_.tensors.size(), "model inputs");
     model_.outputs = read_values(graph.outputs(), model_.tensors.size(), "model outputs");
+    require_no_handles(model_.inputs, "model inputs");
+    require_no_handles(model_.outputs, "model outputs");
+    read_metadata();
+    variables_->finish({model_, budget_});
     drop_decode_inputs();
     if (hybrid == HybridWeights::as_floats) read_hybrid_weights();
-    read_metadata();
     model_.validate();
     return std::move(model_);
   }
@@ -74,10 +80,12 @@ class Reader {
   std::vector<std::string> refusals(const tflite::SubGraph& graph) {
     model_ = {};
     read_tensors_.clear();
+    decode_inputs_.clear();
+    variables_.emplace(file_, graph, tensors_, budget_);
     std::vector<std::string> of_tensors;
     for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
       of_tensors.push_back(refusal_of([&] {
-        model_.tensors.push_back(tensors_.read(i, *graph.tensors()->Get(narrow(i))));
+        model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
         detail::check_tensor(model_, i);
       }));
       model_.tensors.resize(i + 1);
@@ -113,6 +121,25 @@ class Reader {
   void reserve(std::vector<T>& parts, std::size_t count) {
     budget_.take(count * sizeof(T));
     parts.reserve(count);
+  }
+
+  /// A handle of a variable becomes a tensor that nothing reads, which is dropped in the end.
+  ModelTensor read_tensor(std::size_t index, const tflite::Tensor& source) {
+    const auto i = static_cast<std::int32_t>(index);
+    if (!variables_->is_handle(i)) return tensors_.read(index, source);
+    ModelTensor handle;
+    handle.name = tensors_.text(source.name());
+    return handle;
+  }
+
+  void require_no_handles(const std::vector<std::int32_t>& tensors, std::string_view who) const {
+    for (const std::int32_t i : tensors) {
+      if (!variables_->is_handle(i)) continue;
+      detail::fail_tflite(
+          "{}: tensor {} is a resource, which READ_VARIABLE and ASSIGN_VARIABLE "
+          "alone take",
+          who, i);
+    }
   }
 
   template <class T>
@@ -196,7 +223,12 @@ class Reader {
     const tflite::OperatorCode& entry = code_of(index, source);
     const flatbuffers::String* custom = entry.custom_code();
     const std::size_t before = model_.operators.size();
-    if (detail::is_expanded(number_of(entry))) {
+    if (detail::is_variable_operator(number_of(entry))) {
+      const std::string who = fmt::format("operator {} ({})", index, detail::operator_name(entry));
+      variables_->read(number_of(entry), {source, who, budget_}, {model_, budget_});
+      mark_handles(values_of(source.inputs()));
+      mark_handles(values_of(source.outputs()));
+    } else if (detail::is_expanded(number_of(entry))) {
       expand(index, source, entry);
     } else if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
       Operator op = read_operator(index, source, entry);
@@ -211,6 +243,7 @@ class Reader {
     for (std::size_t i = before; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
       require_known_shapes(index, op);
+      require_no_handles(op.inputs, fmt::format("operator {} ({})", index, to_string(op.code)));
       mark(op.inputs, read_tensors_);
     }
   }
@@ -219,6 +252,11 @@ class Reader {
     return static_cast<tflite::BuiltinOperator>(
         std::max(static_cast<std::int32_t>(entry.builtin_code()),
                  std::int32_t{entry.deprecated_builtin_code()}));
+  }
+
+  void mark_handles(std::vector<std::int32_t> tensors) {
+    std::erase_if(tensors, [&](std::int32_t i) { return !variables_->is_handle(i); });
+    mark(tensors, decode_inputs_);
   }
 
   void expand(std::size_t index, const tflite::Operator& source,
@@ -431,6 +469,8 @@ class Reader {
   detail::Budget budget_;
   detail::TensorReader tensors_;
   IntegerModel model_;
+  /// Of the graph that is being read.
+  std::optional<detail::Variables> variables_;
   /// By tensor: those that operators before the next one read, and the inputs of TFLM_DECODE. Empty
   /// where there are none.
   std::vector<bool> read_tensors_;

@@ -2,6 +2,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -16,7 +17,7 @@ namespace octet::test {
 /// A file in the making; every add_* returns the index of the new tensor.
 class TfliteFile {
  public:
-  enum Type : std::int8_t { float32 = 0, int32 = 2, int8 = 9 };
+  enum Type : std::int8_t { float32 = 0, int32 = 2, int8 = 9, resource = 13 };
   using Extents = std::vector<std::int32_t>;
 
   /// A tensor that is computed, or an input; an extent of -1 is open, and 1 in the shape.
@@ -38,36 +39,42 @@ class TfliteFile {
   /// int32 fields `options`.
   void op(std::int32_t code, const Extents& inputs, const Extents& outputs,
           std::uint8_t union_type = 0, const Extents& options = {}) {
-    const auto start = b_.StartTable();
-    b_.AddElement<std::int8_t>(at(0), static_cast<std::int8_t>(code), 0);
-    b_.AddElement<std::int32_t>(at(2), 1, 0);
-    b_.AddElement<std::int32_t>(at(3), code, 0);
-    codes_.emplace_back(b_.EndTable(start));
+    add_code(code);
     const auto read = b_.CreateVector(inputs);
     const auto written = b_.CreateVector(outputs);
     const auto fields = b_.StartTable();
     for (std::size_t i = 0; i < options.size(); ++i) {
       b_.AddElement<std::int32_t>(at(static_cast<int>(i)), options[i], 0);
     }
-    const Table options_table(b_.EndTable(fields));
-    const auto place = b_.StartTable();
-    b_.AddElement<std::uint32_t>(at(0), static_cast<std::uint32_t>(codes_.size() - 1), 77);
-    b_.AddOffset(at(1), read);
-    b_.AddOffset(at(2), written);
-    if (union_type != 0) {
-      b_.AddElement<std::uint8_t>(at(3), union_type, 0);
-      b_.AddOffset(at(4), options_table);
-    }
-    operators_.emplace_back(b_.EndTable(place));
+    add_operator(read, written, union_type, Table(b_.EndTable(fields)));
   }
 
-  std::vector<std::uint8_t> bytes(const Extents& inputs, const Extents& outputs) {
+  /// The handle that a VAR_HANDLE gives of the variable of that name.
+  std::int32_t handle(const std::string& variable) {
+    const auto result = add(resource, {});
+    add_code(142);
+    const auto read = b_.CreateVector(Extents());
+    const auto written = b_.CreateVector(Extents{result});
+    const auto name = b_.CreateString(variable);
+    add_operator(read, written, 111, table({{1, name.o}}));
+    return result;
+  }
+
+  /// Ends a graph; what is added then belongs to the next.
+  void end_graph(const Extents& inputs, const Extents& outputs) {
     const auto read = b_.CreateVector(inputs);
     const auto written = b_.CreateVector(outputs);
     const auto tensors = b_.CreateVector(tensors_);
     const auto operators = b_.CreateVector(operators_);
-    const Table graph = table({{0, tensors.o}, {1, read.o}, {2, written.o}, {3, operators.o}});
-    const auto graphs = b_.CreateVector(std::vector{graph});
+    graphs_.push_back(table({{0, tensors.o}, {1, read.o}, {2, written.o}, {3, operators.o}}));
+    tensors_.clear();
+    operators_.clear();
+  }
+
+  /// The file, whose last graph ends.
+  std::vector<std::uint8_t> bytes(const Extents& inputs, const Extents& outputs) {
+    end_graph(inputs, outputs);
+    const auto graphs = b_.CreateVector(graphs_);
     const auto codes = b_.CreateVector(codes_);
     buffers_.insert(buffers_.begin(), table({}));
     const auto buffers = b_.CreateVector(buffers_);
@@ -92,6 +99,27 @@ class TfliteFile {
     const auto start = b_.StartTable();
     for (const auto& [field, offset] : fields) b_.AddOffset(at(field), Table(offset));
     return b_.EndTable(start);
+  }
+
+  void add_code(std::int32_t code) {
+    const auto start = b_.StartTable();
+    b_.AddElement<std::int8_t>(at(0), static_cast<std::int8_t>(std::min(code, 127)), 0);
+    b_.AddElement<std::int32_t>(at(2), 1, 0);
+    b_.AddElement<std::int32_t>(at(3), code, 0);
+    codes_.emplace_back(b_.EndTable(start));
+  }
+
+  using Vector = flatbuffers::Offset<flatbuffers::Vector<std::int32_t>>;
+  void add_operator(Vector read, Vector written, std::uint8_t union_type, Table options) {
+    const auto place = b_.StartTable();
+    b_.AddElement<std::uint32_t>(at(0), static_cast<std::uint32_t>(codes_.size() - 1), 77);
+    b_.AddOffset(at(1), read);
+    b_.AddOffset(at(2), written);
+    if (union_type != 0) {
+      b_.AddElement<std::uint8_t>(at(3), union_type, 0);
+      b_.AddOffset(at(4), options);
+    }
+    operators_.emplace_back(b_.EndTable(place));
   }
 
   std::int32_t tensor(Type type, const Extents& signature, std::uint32_t buffer) {
@@ -122,6 +150,7 @@ class TfliteFile {
   std::vector<Table> operators_;
   std::vector<Table> codes_;
   std::vector<Table> buffers_;
+  std::vector<Table> graphs_;
 };
 
 }  // namespace octet::test
