@@ -39,6 +39,7 @@ set(OCTET_CORE_TESTS
   core/random_test.cpp
   core/registry_test.cpp
   core/shape_test.cpp
+  core/stored_integers_test.cpp
   core/tensor_test.cpp
   core/text_test.cpp
   core/window_test.cpp)
