@@ -86,13 +86,16 @@ class ChannelFinder {
       case OpCode::tanh:
         return tie_each(x, y);
       case OpCode::batch_matmul:
+      case OpCode::cast:
       case OpCode::dequantize:
+      case OpCode::gather:
       case OpCode::padv2:
       case OpCode::softmax:
       case OpCode::split:
       case OpCode::strided_slice:
       case OpCode::transpose:
       case OpCode::transpose_conv:
+      case OpCode::unidirectional_sequence_lstm:
         return keep_all(op);
     }
   }

@@ -200,6 +200,12 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
                       "optimisation all. End the network in a sigmoid",
                       name));
     }
+    if (of.op.code == OpCode::unidirectional_sequence_lstm) {
+      warnings.push_back(fmt::format(
+          "{}: LiteRT.js loads no file with its variable tensors, and CMSIS-NN keeps no state from "
+          "one call to the next; the operators that a layer LSTM is made of run in both",
+          name));
+    }
     if (const auto difference = litert_int16_difference(of)) {
       warnings.push_back(fmt::format("{}: {}", name, *difference));
     }

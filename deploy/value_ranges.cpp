@@ -296,12 +296,15 @@ class RangeAnalysis {
       case OpCode::resize_nearest_neighbor:
         return x;
       case OpCode::batch_matmul:
+      case OpCode::cast:
       case OpCode::dequantize:
+      case OpCode::gather:
       case OpCode::softmax:
       case OpCode::split:
       case OpCode::strided_slice:
       case OpCode::transpose:
       case OpCode::transpose_conv:
+      case OpCode::unidirectional_sequence_lstm:
         return whole;
     }
     throw InvalidArgument(fmt::format("value_ranges: {}", to_string(source.op.code)));

@@ -105,7 +105,8 @@ class Interpreter {
   /// as tensor_bytes() above, and InvalidArgument for a sample outside the batch.
   std::span<const std::byte> tensor_bytes(std::int32_t index, Index sample) const;
 
-  /// Computes the outputs from the inputs. Allocates nothing.
+  /// Computes the outputs from the inputs. Allocates nothing. Throws InvalidArgument, naming the
+  /// operator, for an index outside of its table.
   void invoke();
 
   std::vector<TensorDetails> get_input_details() const;

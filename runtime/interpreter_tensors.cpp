@@ -8,6 +8,7 @@
 #include <octet/runtime/interpreter_impl.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace octet {
@@ -32,6 +33,18 @@ void check_type(const ModelTensor& tensor, DType requested) {
   if (tensor.dtype != requested) {
     throw InvalidArgument(fmt::format("Interpreter: tensor '{}' is {}, not {}", tensor.name,
                                       to_string(tensor.dtype), to_string(requested)));
+  }
+}
+
+/// Floats that are integers, of inputs such as indices.
+void integer_input(std::span<const float> values, const ModelTensor& tensor, std::int32_t* to) {
+  constexpr float kBeyond = 2147483648.0F;
+  for (const float value : values) {
+    if (value != std::trunc(value) || value < -kBeyond || value >= kBeyond) {
+      throw InvalidArgument(fmt::format(
+          "predict: expected integers for input '{}' of int32, found {}", tensor.name, value));
+    }
+    *to++ = static_cast<std::int32_t>(value);
   }
 }
 
@@ -189,6 +202,8 @@ void Interpreter::Impl::set_input(std::span<const float> values, std::size_t i) 
     quantize_input(values, tensor, reinterpret_cast<std::uint8_t*>(to));
   } else if (tensor.is_quantized() && tensor.dtype == DType::int16) {
     quantize_input(values, tensor, reinterpret_cast<std::int16_t*>(to));
+  } else if (tensor.dtype == DType::int32) {
+    integer_input(values, tensor, reinterpret_cast<std::int32_t*>(to));
   } else {
     throw InvalidArgument(fmt::format("predict: input '{}' of {} takes no floats", tensor.name,
                                       to_string(tensor.dtype)));

@@ -96,6 +96,15 @@ struct FullyConnectedAttributes {
   bool operator==(const FullyConnectedAttributes&) const = default;
 };
 
+/// Attributes of GATHER, whose operands are indices of int32 and a constant table of rows.
+struct GatherAttributes {
+  /// The axis of the table along which the indices go, and leading axes that both operands share.
+  std::int32_t axis = 0;
+  std::int32_t batch_dims = 0;
+  OCTET_FIELDS(axis, batch_dims)
+  bool operator==(const GatherAttributes&) const = default;
+};
+
 struct GeluAttributes {
   /// Whether the normal distribution function is approximated by a tanh.
   bool approximate = false;
@@ -145,6 +154,19 @@ struct ResizeAttributes {
   bool half_pixel_centers = false;
   OCTET_FIELDS(align_corners, half_pixel_centers)
   bool operator==(const ResizeAttributes&) const = default;
+};
+
+/// Attributes of UNIDIRECTIONAL_SEQUENCE_LSTM, whose operands are the sequences, four weights of
+/// these, four of the hidden state and four biases, each for the gates input, forget, cell, output,
+/// and the states, hidden and cell, before the first step. Its outputs are the hidden states of all
+/// steps, and both states behind the last.
+struct SequenceLstmAttributes {
+  /// The largest magnitude of the cell state, as a real number; 0: no bound.
+  float cell_clip = 0.0F;
+  /// Whether the first axis of sequences is time and the second the batch.
+  bool time_major = false;
+  OCTET_FIELDS(cell_clip, time_major)
+  bool operator==(const SequenceLstmAttributes&) const = default;
 };
 
 struct SoftmaxAttributes {
@@ -222,9 +244,10 @@ void for_each_field(const Attributes& attributes, Visit&& visit) {
 using OperatorAttributes =
     std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
                  Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
-                 GeluAttributes, LeakyReluAttributes, MeanAttributes, PoolAttributes,
-                 ReshapeAttributes, ResizeAttributes, SoftmaxAttributes, SplitAttributes,
-                 SqueezeAttributes, StridedSliceAttributes, TransposeConvAttributes>;
+                 GatherAttributes, GeluAttributes, LeakyReluAttributes, MeanAttributes,
+                 PoolAttributes, ReshapeAttributes, ResizeAttributes, SequenceLstmAttributes,
+                 SoftmaxAttributes, SplitAttributes, SqueezeAttributes, StridedSliceAttributes,
+                 TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -86,6 +86,8 @@ struct ExportOptions {
   std::optional<std::int64_t> ram;
   std::string tflm;
   std::string tflite;
+  /// States are resource variables of .tflite files that are written.
+  bool variables = false;
   ContractOptions contract;
   /// Constant units are dropped in C source, where neither is set; in all formats; in none.
   bool prune_constant = false;

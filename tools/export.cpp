@@ -60,6 +60,12 @@ void show_ram(const CSource& source) {
 }  // namespace
 
 void export_model(const ExportOptions& options) {
+  if (options.variables && options.tflite.empty() && options.tflm.empty()) {
+    throw InvalidArgument(
+        "export: expected --tflite or --tflm with --variables, which are of .tflite files; C "
+        "source "
+        "keeps states in a struct");
+  }
   IntegerModel model = read_tflite(options.file);
   set_rounding(model, options);
   IntegerModel pruned = model;
@@ -81,8 +87,10 @@ void export_model(const ExportOptions& options) {
                         .ram = options.ram});
     if (options.ram) show_ram(source);
   }
-  if (!options.tflm.empty()) write_tflite(decode_weights(shown), options.tflm);
-  if (!options.tflite.empty()) write_tflite(shown, options.tflite);
+  const auto states =
+      options.variables ? TfliteStates::variables : TfliteStates::inputs_and_outputs;
+  if (!options.tflm.empty()) write_tflite(decode_weights(shown), options.tflm, states);
+  if (!options.tflite.empty()) write_tflite(shown, options.tflite, states);
   for (const std::string& warning : runtime_warnings(model)) {
     show_error("octet: warning: {}\n", printable(warning, kMostOfWarning));
   }

@@ -134,6 +134,9 @@ void add_export(CLI::App& app) {
                    "A .tflite file whose weights TensorFlow Lite Micro decodes (TFLM_DECODE)")
       ->check(named());
   targets->add_option("--tflite", options->tflite, "A .tflite file")->check(named());
+  command->add_flag("--variables", options->variables,
+                    "States of FILE become resource variables of the .tflite file, which runtimes "
+                    "keep from call to call");
   add_contract(*command, options->contract, "",
                "Rounding mode of a FILE that names none; default: fp32, of int16 q15");
   CLI::Option* prune =

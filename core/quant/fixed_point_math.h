@@ -22,4 +22,9 @@ namespace octet {
 /// tanh(a) with 0 integer bits, for a with `integer_bits` of them (0..28).
 [[nodiscard]] std::int32_t fixed_point_tanh(std::int32_t a, int integer_bits) noexcept;
 
+/// 1 / (1 + exp(-a)) and tanh(a) of numbers of 16 bits, which stand for raw / 2^(15 - i), in
+/// arithmetic of that width; i is at most 13 and 12.
+[[nodiscard]] std::int16_t fixed_point_logistic_16(std::int16_t a, int integer_bits) noexcept;
+[[nodiscard]] std::int16_t fixed_point_tanh_16(std::int16_t a, int integer_bits) noexcept;
+
 }  // namespace octet

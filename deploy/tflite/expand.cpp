@@ -57,6 +57,12 @@ class Expansion {
     }
   }
 
+  void embedding_lookup() {
+    require(2, 1);
+    draft_.add(OpCode::gather, {inputs_[0], inputs_[1]}, outputs_[0],
+               default_attributes(OpCode::gather));
+  }
+
   void expand_dims() {
     require(2, 1);
     draft_.reshape(inputs_[0], outputs_[0]);
@@ -228,6 +234,8 @@ class Expansion {
 /// What expands an operator of that kind; null where Octet has it itself, or not at all.
 void (Expansion::*expansion_of(tflite::BuiltinOperator code))() {
   switch (code) {
+    case tflite::BuiltinOperator::EMBEDDING_LOOKUP:
+      return &Expansion::embedding_lookup;
     case tflite::BuiltinOperator::EXPAND_DIMS:
       return &Expansion::expand_dims;
     case tflite::BuiltinOperator::PACK:
@@ -325,12 +333,37 @@ bool fold_shape(const Operator& op, Draft draft) {
   return true;
 }
 
-bool mean_of_rows(const Operator& op, Draft draft) {
-  if (op.code != OpCode::mean || op.inputs.size() != 2 || op.outputs.size() != 1 ||
-      !draft.exists(op.inputs[0]) || !draft.exists(op.outputs[0]) ||
-      !is_constant_of(draft, op.inputs[1], DType::int32)) {
-    return false;
+namespace {
+
+bool is_mean(const Operator& op, Draft& draft) {
+  return op.code == OpCode::mean && op.inputs.size() == 2 && op.outputs.size() == 1 &&
+         draft.exists(op.inputs[0]) && draft.exists(op.outputs[0]) &&
+         is_constant_of(draft, op.inputs[1], DType::int32);
+}
+
+}  // namespace
+
+bool mean_of_steps(const Operator& op, Draft draft) {
+  if (!is_mean(op, draft)) return false;
+  const Extents from = draft.tensor(op.inputs[0]).shape;
+  const Extents axes = values_of<std::int32_t>(draft.tensor(op.inputs[1]));
+  if (from.size() != 3 || axes.size() != 1 || (axes[0] != 1 && axes[0] != -2)) return false;
+  const auto& attributes = op.as<MeanAttributes>();
+  const std::int32_t image = draft.add_tensor(op.inputs[0], {from[0], from[1], 1, from[2]}, 0);
+  const std::int32_t pixels = draft.add_constant(op.outputs[0], DType::int32, {2}, Extents{1, 2});
+  draft.reshape(op.inputs[0], image);
+  if (!attributes.keep_dims) {
+    draft.add(OpCode::mean, {image, pixels}, op.outputs[0], attributes);
+    return true;
   }
+  const std::int32_t kept = draft.add_tensor(op.outputs[0], {from[0], 1, 1, from[2]}, 0);
+  draft.add(OpCode::mean, {image, pixels}, kept, attributes);
+  draft.reshape(kept, op.outputs[0]);
+  return true;
+}
+
+bool mean_of_rows(const Operator& op, Draft draft) {
+  if (!is_mean(op, draft)) return false;
   const ModelTensor& x = draft.tensor(op.inputs[0]);
   const Extents axes = values_of<std::int32_t>(draft.tensor(op.inputs[1]));
   const auto rank = static_cast<std::int32_t>(x.shape.size());

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-// Operators of .tflite files that are others of Octet: EXPAND_DIMS, PACK, SLICE, SPLIT_V,
-// SQUARED_DIFFERENCE, UNPACK, and a MEAN of float rows; and SHAPE with what moves its numbers,
-// which is constant.
+// Operators of .tflite files that are others of Octet: EMBEDDING_LOOKUP, EXPAND_DIMS, PACK, SLICE,
+// SPLIT_V, SQUARED_DIFFERENCE, UNPACK, a MEAN of float rows, and one over time; and SHAPE with what
+// moves its numbers, which is constant.
 
 namespace octet::detail {
 
@@ -68,6 +68,10 @@ void expand(tflite::BuiltinOperator code, const TfliteOptions& source, Draft dra
 /// Whether `op`, which has been read, moves numbers of a constant that SHAPE began: its result is a
 /// constant then.
 bool fold_shape(const Operator& op, Draft draft);
+
+/// Whether `op` is a MEAN over the steps of sequences [n, steps, values]: that of images of one
+/// column is appended then.
+bool mean_of_steps(const Operator& op, Draft draft);
 
 /// Whether `op` is a MEAN over the last axis of n floats: the sum over the weights 1 / n is
 /// appended then.

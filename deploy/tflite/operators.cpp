@@ -54,8 +54,16 @@ std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,
     fail_tflite("{}: expected at most {} inputs, found {}", who, format.order.size(),
                 in_file.size());
   }
-  std::vector<std::int32_t> inputs(format.order.size(), -1);
-  for (std::size_t i = 0; i < in_file.size(); ++i) inputs[format.order[i]] = in_file[i];
+  const auto left_out = static_cast<std::size_t>(std::ranges::count(format.order, kNoOperand));
+  std::vector<std::int32_t> inputs(format.order.size() - left_out, -1);
+  for (std::size_t i = 0; i < in_file.size(); ++i) {
+    const std::size_t to = format.order[i];
+    if (to != kNoOperand) {
+      inputs[to] = in_file[i];
+    } else if (in_file[i] != -1) {
+      fail_tflite("{}: operand {} is not supported", who, i);
+    }
+  }
   return inputs;
 }
 
@@ -63,8 +71,12 @@ std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
                                           const std::vector<std::int32_t>& inputs) {
   if (format.order.empty()) return inputs;
   std::vector<std::int32_t> in_file;
-  for (const std::size_t from : format.order) in_file.push_back(inputs[from]);
-  while (!in_file.empty() && in_file.back() == -1) in_file.pop_back();
+  for (const std::size_t from : format.order) {
+    in_file.push_back(from == kNoOperand ? -1 : inputs[from]);
+  }
+  // Operands that are always left out are written as such.
+  const bool ends_left_out = format.order.back() == kNoOperand;
+  while (!ends_left_out && !in_file.empty() && in_file.back() == -1) in_file.pop_back();
   return in_file;
 }
 

@@ -4,6 +4,7 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -192,7 +193,13 @@ struct TfliteOperator {
   /// Where a file has the operands in an order of its own: operand i of the file is input order[i]
   /// of Operator, and the last ones may be left out. Empty where the order is the same.
   std::span<const std::size_t> order{};
+  /// Inputs that are variable tensors in a file: input states[i] is a state whose next value is
+  /// output i + 1 of Operator, which the file lacks.
+  std::span<const std::size_t> states{};
 };
+
+/// In TfliteOperator::order: an operand that a file has to leave out.
+inline constexpr std::size_t kNoOperand = SIZE_MAX;
 
 /// The inputs of an Operator from those of a file. Throws FormatError where the file has more.
 std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,

@@ -233,7 +233,10 @@ class Reader {
     } else if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
       Operator op = read_operator(index, source, entry);
       if (makes_constant(op) || folds(op)) return;
-      if (!detail::mean_of_rows(op, {model_, budget_})) model_.operators.push_back(std::move(op));
+      if (!detail::mean_of_steps(op, {model_, budget_}) &&
+          !detail::mean_of_rows(op, {model_, budget_})) {
+        model_.operators.push_back(std::move(op));
+      }
     } else if (custom != nullptr && custom->string_view() == detail::kTflmDecode) {
       decode(index, source);
     } else {
@@ -243,7 +246,9 @@ class Reader {
     for (std::size_t i = before; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
       require_known_shapes(index, op);
-      require_no_handles(op.inputs, fmt::format("operator {} ({})", index, to_string(op.code)));
+      const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
+      require_no_handles(op.inputs, who);
+      variables_->require_states(op, detail::tflite_operator(op.code).states, who);
       mark(op.inputs, read_tensors_);
     }
   }
@@ -443,9 +448,11 @@ class Reader {
       detail::fail_tflite("{}: version {} is not supported, only 1 to {}", who, op.version,
                           format.highest_version);
     }
-    op.inputs =
-        detail::inputs_from_file(format, read_values(source.inputs(), kMaxOperands, who), who);
+    const std::size_t most = std::max(kMaxOperands, format.order.size());
+    op.inputs = detail::inputs_from_file(format, read_values(source.inputs(), most, who), who);
     op.outputs = read_values(source.outputs(), kMaxOperands, who);
+    variables_->add_states(op, format.states, who, {model_, budget_});
+    mark(values_of(source.intermediates()), decode_inputs_);
     op.attributes = format.options.read({source, who, budget_});
     return op;
   }
@@ -469,7 +476,7 @@ class Reader {
   detail::Budget budget_;
   detail::TensorReader tensors_;
   IntegerModel model_;
-  /// Of the graph that is being read.
+  /// The variables of the graph that is being read.
   std::optional<detail::Variables> variables_;
   /// By tensor: those that operators before the next one read, and the inputs of TFLM_DECODE. Empty
   /// where there are none.

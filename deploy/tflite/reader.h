@@ -16,13 +16,13 @@ enum class HybridWeights {
 };
 
 /// The model in a .tflite file, ours or another tool's, of one subgraph and the operators of
-/// OpCode, and those that are others of these: EXPAND_DIMS, PACK, SLICE, SPLIT_V, UNPACK, and of
-/// floats SQUARED_DIFFERENCE and MEAN over the last axis. SHAPE, and what takes it apart for a
-/// RESHAPE, become constants. Constants of float16 become float32, and a DEQUANTIZE of them goes.
-/// Resource variables become states, see kept_states(): inputs and outputs behind the others, which
-/// StreamingInterpreter and C source carry from step to step.
-/// Trusts nothing: structure, indices, shapes and sizes are checked before anything of their size
-/// is allocated. Throws FormatError that names what is broken or not supported.
+/// OpCode, and those that are others of these: EMBEDDING_LOOKUP, EXPAND_DIMS, PACK, SLICE, SPLIT_V,
+/// UNPACK, and of floats SQUARED_DIFFERENCE and MEAN over the last axis. SHAPE, and what takes it
+/// apart for a RESHAPE, become constants. Constants of float16 become float32, and a DEQUANTIZE of
+/// them goes. Resource variables become states, see kept_states(): inputs and outputs behind the
+/// others, which StreamingInterpreter and C source carry from step to step. Trusts nothing:
+/// structure, indices, shapes and sizes are checked before anything of their size is allocated.
+/// Throws FormatError that names what is broken or not supported.
 IntegerModel from_tflite(std::span<const std::uint8_t> bytes,
                          HybridWeights hybrid = HybridWeights::refused);
 

@@ -62,7 +62,6 @@ ModelTensor TensorReader::read(std::size_t index, const tflite::Tensor& source) 
   if (!dtype) {
     fail_tflite("{}: type {} is not supported", who, type_name(source.type()));
   }
-  if (source.is_variable()) fail_tflite("{}: variable tensors are not supported", who);
   if (source.sparsity() != nullptr) fail_tflite("{}: sparse tensors are not supported", who);
   tensor.dtype = *dtype;
   tensor.stored_bits = bits_of(source.type());

@@ -2,7 +2,6 @@
 #include <octet/core/printable.h>
 #include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/variables.h>
-#include <octet/runtime/streaming_interpreter.h>
 
 #include <algorithm>
 #include <utility>
@@ -37,10 +36,45 @@ bool is_variable_operator(Code code) {
          code == Code::ASSIGN_VARIABLE;
 }
 
+const tflite::Tensor* Variables::tensor_of(std::int32_t index) const {
+  if (index < 0 || static_cast<std::size_t>(index) >= size_or_zero(graph_->tensors())) {
+    return nullptr;
+  }
+  return graph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+}
+
 bool Variables::is_handle(std::int32_t index) const {
-  if (index < 0 || static_cast<std::size_t>(index) >= size_or_zero(graph_->tensors())) return false;
-  return graph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(index))->type() ==
-         tflite::TensorType::RESOURCE;
+  const tflite::Tensor* tensor = tensor_of(index);
+  return tensor != nullptr && tensor->type() == tflite::TensorType::RESOURCE;
+}
+
+bool Variables::is_changed(std::int32_t index) const {
+  const tflite::Tensor* tensor = tensor_of(index);
+  return tensor != nullptr && tensor->is_variable();
+}
+
+void Variables::require_states(const Operator& op, std::span<const std::size_t> states,
+                               std::string_view who) const {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const bool is_state = std::ranges::find(states, i) != states.end();
+    const std::int32_t tensor = op.inputs[i];
+    if (is_changed(tensor) == is_state) continue;
+    fail_tflite("{}: expected {} as input {}, found tensor {}", who,
+                is_state ? "a variable tensor" : "no variable tensor", i, tensor);
+  }
+}
+
+void Variables::add_states(Operator& op, std::span<const std::size_t> states, std::string_view who,
+                           Draft draft) {
+  require_states(op, states, who);
+  for (const std::size_t i : states) {
+    // Not a reference: the tensors move.
+    const std::vector<std::int32_t> shape = draft.tensor(op.inputs[i]).shape;
+    const std::int32_t next = draft.add_tensor(op.inputs[i], shape, 0);
+    budget_->take(2 * sizeof(next));
+    op.outputs.push_back(next);
+    changed_.emplace_back(op.inputs[i], next);
+  }
 }
 
 std::int32_t Variables::operand(const TfliteOptions& source,
@@ -107,6 +141,11 @@ void Variables::initialize(const tflite::SubGraph& graph, std::string_view who) 
   }
 }
 
+void Variables::require_value(std::int32_t tensor, std::string_view who, const Draft& draft) const {
+  if (draft.exists(tensor) && !is_handle(tensor)) return;
+  fail_tflite("{}: expected a tensor with values, found tensor {}", who, tensor);
+}
+
 void Variables::call_once(const TfliteOptions& source) {
   const auto* options = source.as<tflite::CallOnceOptions>();
   const int index = options == nullptr ? 0 : options->init_subgraph_index();
@@ -125,10 +164,10 @@ void Variables::read(Code code, const TfliteOptions& source, Draft draft) {
   Variable& variable = variable_of(source, handles_);
   if (code == Code::ASSIGN_VARIABLE) {
     variable.assigned = operand(source, source.source.inputs(), 1, 2);
-    return;
+    return require_value(variable.assigned, source.who, draft);
   }
   const std::int32_t to = operand(source, source.source.outputs(), 0, 1);
-  if (!draft.exists(to)) fail_tflite("{}: tensor {} does not exist", source.who, to);
+  require_value(to, source.who, draft);
   if (variable.assigned >= 0) {
     draft.reshape(variable.assigned, to);
   } else if (variable.read >= 0) {
@@ -159,14 +198,29 @@ void Variables::check_initial(const Variable& variable, const ModelTensor& read)
       name);
 }
 
-void Variables::finish(Draft draft) {
-  const std::size_t graphs = size_or_zero(file_->subgraphs());
-  if (graphs != initializers_.size() + 1) {
-    fail_tflite("expected one subgraph beside those that CALL_ONCE runs, found {}",
-                graphs - initializers_.size());
-  }
+/// A value of its own is the output of each state: what no operator computes, or is another
+/// state's, is copied; a result of the model may be a state, too.
+void Variables::add_state(std::int32_t before, std::int32_t next, CarriedStates& states,
+                          Draft draft) {
   IntegerModel& model = draft.model();
-  CarriedStates states{.states = {}, .results = model.outputs.size()};
+  const auto result = std::ranges::find(model.outputs, next) - model.outputs.begin();
+  const auto number = static_cast<std::size_t>(result);
+  states.states.push_back({.input = model.inputs.size(), .output = model.outputs.size()});
+  model.inputs.push_back(before);
+  if (is_computed(model, next) && number < states.results) {
+    states.states.back().output = number;
+    return;
+  }
+  if (!is_computed(model, next) || number < model.outputs.size()) {
+    const std::vector<std::int32_t> shape = draft.tensor(before).shape;
+    const std::int32_t copied = draft.add_tensor(before, shape, 0);
+    draft.reshape(next, copied);
+    next = copied;
+  }
+  model.outputs.push_back(next);
+}
+
+void Variables::finish_resources(CarriedStates& states, Draft draft) {
   for (const Variable& variable : variables_) {
     if (variable.read < 0) continue;
     ModelTensor& read = draft.tensor(variable.read);
@@ -177,15 +231,25 @@ void Variables::finish(Draft draft) {
       read.data = variable.initial->data;
       continue;
     }
-    std::int32_t output = variable.assigned;
-    if (!draft.exists(output)) fail_tflite("tensor {} is assigned, but does not exist", output);
-    if (!is_computed(model, output) || holds(model.outputs, output)) {
-      output = draft.add_tensor(variable.read, read.shape, 0);
-      draft.reshape(variable.assigned, output);
-    }
-    states.states.push_back({.input = model.inputs.size(), .output = model.outputs.size()});
-    model.inputs.push_back(variable.read);
-    model.outputs.push_back(output);
+    add_state(variable.read, variable.assigned, states, draft);
+  }
+}
+
+void Variables::finish(Draft draft) {
+  const std::size_t graphs = size_or_zero(file_->subgraphs());
+  if (graphs != initializers_.size() + 1) {
+    fail_tflite("expected one subgraph beside those that CALL_ONCE runs, found {}",
+                graphs - initializers_.size());
+  }
+  IntegerModel& model = draft.model();
+  if (variables_.empty() && changed_.empty()) return;
+  for (const std::int32_t input : model.inputs) require_value(input, "model inputs", draft);
+  for (const std::int32_t output : model.outputs) require_value(output, "model outputs", draft);
+  CarriedStates states = kept_states(model);
+  if (states.states.empty()) states.results = model.outputs.size();
+  finish_resources(states, draft);
+  for (const auto& [tensor, next] : changed_) {
+    add_state(tensor, next, states, draft);
   }
   if (states.states.empty()) return;
   try {

@@ -2,25 +2,29 @@
 
 #include <octet/deploy/tflite/expand.h>
 #include <octet/deploy/tflite/tensor_reader.h>
+#include <octet/runtime/streaming_interpreter.h>
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-// Resource variables of .tflite files: values that VAR_HANDLE names, READ_VARIABLE reads,
-// ASSIGN_VARIABLE writes, and a graph that CALL_ONCE runs initializes.
+// State of .tflite files: resource variables, which VAR_HANDLE names, READ_VARIABLE reads,
+// ASSIGN_VARIABLE writes, and a graph that CALL_ONCE runs initializes; and variable tensors, which
+// an operator changes.
 
 namespace octet::detail {
 
 /// Whether operators of that kind are about resource variables.
 bool is_variable_operator(tflite::BuiltinOperator code);
 
-/// The resource variables of a graph that is being read, which become states: inputs and outputs
-/// that keep_states() names. All arguments must outlive it.
+/// The variables of a graph that is being read, which become states: inputs and outputs that
+/// keep_states() names. All arguments must outlive it.
 class Variables {
  public:
   Variables(const tflite::Model& file, const tflite::SubGraph& graph, const TensorReader& tensors,
@@ -30,8 +34,20 @@ class Variables {
   /// Whether tensor `index` of the graph is a handle of a variable, and has no values.
   bool is_handle(std::int32_t index) const;
 
-  /// Reads an operator about variables. Appends a RESHAPE where a value is read once more. Throws
-  /// FormatError for what Octet does not take.
+  /// Whether tensor `index` of the graph is one that an operator changes.
+  bool is_changed(std::int32_t index) const;
+
+  /// Throws FormatError, naming `who`, where one of the inputs `states` of an operator is no
+  /// variable tensor, or another input is one.
+  void require_states(const Operator& op, std::span<const std::size_t> states,
+                      std::string_view who) const;
+  /// Gives an operator an output for the next value of each variable tensor that it changes, its
+  /// inputs `states`. Throws as require_states().
+  void add_states(Operator& op, std::span<const std::size_t> states, std::string_view who,
+                  Draft draft);
+
+  /// Reads an operator about resource variables. Appends a RESHAPE where a value is read once more.
+  /// Throws FormatError for what Octet does not take.
   void read(tflite::BuiltinOperator code, const TfliteOptions& source, Draft draft);
 
   /// Ends reading: makes constants of variables that nothing writes, and states of the others that
@@ -60,7 +76,10 @@ class Variables {
   std::int32_t operand(const TfliteOptions& source,
                        const flatbuffers::Vector<std::int32_t>* operands, std::size_t i,
                        std::size_t count) const;
-  void read_value(Variable& variable, std::int32_t to, Draft draft);
+  void require_value(std::int32_t tensor, std::string_view who, const Draft& draft) const;
+  const tflite::Tensor* tensor_of(std::int32_t index) const;
+  static void add_state(std::int32_t before, std::int32_t next, CarriedStates& states, Draft draft);
+  void finish_resources(CarriedStates& states, Draft draft);
   static void check_initial(const Variable& variable, const ModelTensor& read);
 
   const tflite::Model* file_;
@@ -69,6 +88,8 @@ class Variables {
   Budget* budget_;
   std::vector<Variable> variables_;
   Handles handles_;
+  /// Variable tensors and their next values.
+  std::vector<std::pair<std::int32_t, std::int32_t>> changed_;
   /// Graphs that CALL_ONCE runs.
   std::set<std::size_t> initializers_;
 };

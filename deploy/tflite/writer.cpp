@@ -3,6 +3,7 @@
 #include <octet/core/file.h>
 #include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/tflite/decode.h>
+#include <octet/deploy/tflite/file_states.h>
 #include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/writer.h>
 
@@ -29,14 +30,15 @@ using Offsets = std::vector<Offset<T>>;
 
 class Writer {
  public:
-  explicit Writer(const IntegerModel& model) : model_(model) {
+  explicit Writer(const IntegerModel& model, detail::FileStates states = {})
+      : model_(model), states_(std::move(states)) {
     buffers_.push_back(tflite::CreateBuffer(builder_));
   }
 
   std::vector<std::uint8_t> write() {
-    const auto subgraph = write_subgraph();
+    Offsets<tflite::SubGraph> subgraphs{write_subgraph()};
+    if (!states_.resources.empty()) subgraphs.push_back(write_initializer());
     const auto metadata = write_metadata();
-    const Offsets<tflite::SubGraph> subgraphs{subgraph};
     const Offsets<tflite::SignatureDef> signatures{write_signature()};
     const std::string description =
         model_.description.empty() ? "Written by Octet." : model_.description;
@@ -77,12 +79,13 @@ class Writer {
     return tensor.stored_bits == 4 ? tflite::TensorType::INT4 : tflite::TensorType::INT2;
   }
 
-  Offset<tflite::Tensor> write_tensor(const ModelTensor& tensor) {
+  Offset<tflite::Tensor> write_tensor(const ModelTensor& tensor, bool is_changed = false) {
     const std::uint32_t buffer = add_data(tensor);
     const auto quantization = write_quantization(tensor);
     const auto* signature = tensor.shape_signature.empty() ? nullptr : &tensor.shape_signature;
     return tflite::CreateTensorDirect(builder_, &tensor.shape, type_of(tensor), buffer,
-                                      tensor.name.c_str(), quantization, false, 0, signature, true);
+                                      tensor.name.c_str(), quantization, is_changed, 0, signature,
+                                      true);
   }
 
   /// The position of (code, version) among the operator codes, which are in order of first use.
@@ -124,25 +127,129 @@ class Writer {
     return tflite::CreateOperatorDirect(builder_, *decode_code_, &inputs, &outputs);
   }
 
-  Offset<tflite::Operator> write_operator(const Operator& op) {
+  Offset<tflite::Operator> write_operator(const Operator& op, Offsets<tflite::Tensor>& tensors) {
     const detail::TfliteOperator& format = detail::tflite_operator(op.code);
     const std::uint32_t code = code_index(op.code, format.required_version({model_, op}));
     const auto [type, options] = format.options.write(builder_, {model_, op});
     const std::vector<std::int32_t> inputs = detail::inputs_for_file(format, op.inputs);
-    return tflite::CreateOperatorDirect(builder_, code, &inputs, &op.outputs, type, options);
+    std::vector<std::int32_t> intermediates;
+    if (!format.states.empty()) intermediates = add_intermediates(op.outputs[0], tensors);
+    return tflite::CreateOperatorDirect(builder_, code, &inputs, &op.outputs, type, options,
+                                        nullptr, 0, nullptr,
+                                        intermediates.empty() ? nullptr : &intermediates);
+  }
+
+  /// What LiteRT's interpreter asks of an LSTM of integers: tensors without values, of which the
+  /// fifth has the scale of the hidden state, that of output `hidden`.
+  std::vector<std::int32_t> add_intermediates(std::int32_t hidden,
+                                              Offsets<tflite::Tensor>& tensors) {
+    constexpr int kSums = 4;
+    const ModelTensor& like = model_.tensors[static_cast<std::size_t>(hidden)];
+    std::vector<std::int32_t> made;
+    for (int i = 0; i <= kSums; ++i) {
+      ModelTensor tensor;
+      tensor.name = fmt::format("{}/intermediate{}", like.name, i);
+      tensor.dtype = i < kSums ? DType::float32 : like.dtype;
+      if (i == kSums) tensor.quantization = like.quantization;
+      tensor.shape = {0};
+      made.push_back(static_cast<std::int32_t>(tensors.size()));
+      tensors.push_back(write_tensor(tensor));
+    }
+    return made;
+  }
+
+  /// The place among the operator codes of one that is about resource variables.
+  std::uint32_t variable_code(tflite::BuiltinOperator code) {
+    const auto [found, is_new] =
+        variable_codes_.try_emplace(code, static_cast<std::uint32_t>(codes_.size()));
+    if (is_new) codes_.push_back(tflite::CreateOperatorCode(builder_, 127, 0, 1, code));
+    return found->second;
+  }
+
+  template <class Options>
+  Offset<tflite::Operator> write_variable(tflite::BuiltinOperator code,
+                                          const std::vector<std::int32_t>& inputs,
+                                          const std::vector<std::int32_t>& outputs,
+                                          Offset<Options> options) {
+    return tflite::CreateOperatorDirect(builder_, variable_code(code), &inputs, &outputs,
+                                        tflite::BuiltinOptionsTraits<Options>::enum_value,
+                                        options.Union());
+  }
+
+  /// Appends the handle of resource number `i` and the VAR_HANDLE that gives it.
+  std::int32_t add_handle(std::size_t i, Offsets<tflite::Tensor>& tensors,
+                          Offsets<tflite::Operator>& operators) {
+    const auto handle = static_cast<std::int32_t>(tensors.size());
+    const std::string name = fmt::format("state{}", i);
+    const std::vector<std::int32_t> shape{1};
+    tensors.push_back(tflite::CreateTensorDirect(builder_, &shape, tflite::TensorType::RESOURCE, 0,
+                                                 (name + "/handle").c_str()));
+    operators.push_back(
+        write_variable(tflite::BuiltinOperator::VAR_HANDLE, {}, {handle},
+                       tflite::CreateVarHandleOptionsDirect(builder_, "", name.c_str())));
+    return handle;
+  }
+
+  void add_assignment(std::int32_t handle, std::int32_t value,
+                      Offsets<tflite::Operator>& operators) {
+    operators.push_back(write_variable(tflite::BuiltinOperator::ASSIGN_VARIABLE, {handle, value},
+                                       {}, tflite::CreateAssignVariableOptions(builder_)));
+  }
+
+  /// Reads all variables in front of the operators. Returns their handles.
+  std::vector<std::int32_t> read_variables(Offsets<tflite::Tensor>& tensors,
+                                           Offsets<tflite::Operator>& operators) {
+    std::vector<std::int32_t> handles;
+    if (states_.resources.empty()) return handles;
+    operators.push_back(write_variable(tflite::BuiltinOperator::CALL_ONCE, {}, {},
+                                       tflite::CreateCallOnceOptions(builder_, 1)));
+    for (std::size_t i = 0; i < states_.resources.size(); ++i) {
+      handles.push_back(add_handle(i, tensors, operators));
+      operators.push_back(write_variable(tflite::BuiltinOperator::READ_VARIABLE, {handles.back()},
+                                         {states_.resources[i].read},
+                                         tflite::CreateReadVariableOptions(builder_)));
+    }
+    return handles;
+  }
+
+  /// The graph that CALL_ONCE runs, which gives every variable the real value 0.
+  Offset<tflite::SubGraph> write_initializer() {
+    Offsets<tflite::Tensor> tensors;
+    Offsets<tflite::Operator> operators;
+    for (std::size_t i = 0; i < states_.resources.size(); ++i) {
+      const std::int32_t handle = add_handle(i, tensors, operators);
+      ModelTensor zero = model_.tensors[static_cast<std::size_t>(states_.resources[i].read)];
+      zero.shape_signature.clear();
+      zero.name += "/zero";
+      const bool is_byte = zero.dtype == DType::int8 || zero.dtype == DType::uint8;
+      zero.data.assign(static_cast<std::size_t>(zero.size()) * size_of(zero.dtype),
+                       static_cast<std::uint8_t>(is_byte ? zero.quantization.zero_point() : 0));
+      const auto value = static_cast<std::int32_t>(tensors.size());
+      tensors.push_back(write_tensor(zero));
+      add_assignment(handle, value, operators);
+    }
+    const std::vector<std::int32_t> none;
+    return tflite::CreateSubGraphDirect(builder_, &tensors, &none, &none, &operators, "initialize");
   }
 
   Offset<tflite::SubGraph> write_subgraph() {
     Offsets<tflite::Tensor> tensors;
-    for (const ModelTensor& tensor : model_.tensors) tensors.push_back(write_tensor(tensor));
+    for (std::size_t i = 0; i < model_.tensors.size(); ++i) {
+      const bool is_changed = states_.changed.contains(static_cast<std::int32_t>(i));
+      tensors.push_back(write_tensor(model_.tensors[i], is_changed));
+    }
     Offsets<tflite::Operator> operators;
+    const std::vector<std::int32_t> handles = read_variables(tensors, operators);
     for (const Operator& op : model_.operators) {
       for (const std::int32_t input : op.inputs) {
         if (input < 0 || model_.tensors[static_cast<std::size_t>(input)].decoded_bits == 0)
           continue;
         if (decoded_.insert(input).second) operators.push_back(write_decode(input, tensors));
       }
-      operators.push_back(write_operator(op));
+      operators.push_back(write_operator(op, tensors));
+    }
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      add_assignment(handles[i], states_.resources[i].assigned, operators);
     }
     return tflite::CreateSubGraphDirect(builder_, &tensors, &model_.inputs, &model_.outputs,
                                         &operators, model_.name.c_str());
@@ -156,7 +263,8 @@ class Writer {
   }
 
   Offsets<tflite::Metadata> write_metadata() {
-    int release = 0;
+    constexpr int kReleaseOfVariables = 20600;
+    int release = states_.resources.empty() ? 0 : kReleaseOfVariables;
     for (const auto& [used, index] : used_codes_) {
       const auto [code, version] = used;
       release = std::max(release, detail::tflite_operator(code).first_release(version));
@@ -192,6 +300,7 @@ class Writer {
   }
 
   const IntegerModel& model_;
+  detail::FileStates states_;
   flatbuffers::FlatBufferBuilder builder_;
   Offsets<tflite::Buffer> buffers_;
   Offsets<tflite::OperatorCode> codes_;
@@ -199,6 +308,7 @@ class Writer {
   /// and that of TFLM_DECODE.
   std::map<std::pair<OpCode, int>, std::uint32_t> used_codes_;
   std::optional<std::uint32_t> decode_code_;
+  std::map<tflite::BuiltinOperator, std::uint32_t> variable_codes_;
   /// Tensors whose TFLM_DECODE is written.
   std::set<std::int32_t> decoded_;
 };
@@ -217,7 +327,16 @@ std::uint64_t most_bytes(const IntegerModel& model) {
   for (const Operator& op : model.operators) {
     const auto* reshape = std::get_if<ReshapeAttributes>(&op.attributes);
     const std::size_t extents = reshape == nullptr ? 0 : reshape->new_shape.size();
-    bytes += kTables + 4 * (op.inputs.size() + op.outputs.size() + extents);
+    // Those with states have five tensors more.
+    const std::uint64_t parts = op.outputs.size() > 1 ? 8 : 1;
+    bytes += parts * kTables + 8 * (op.inputs.size() + op.outputs.size() + extents);
+  }
+  if (!model.metadata.contains("octet.states")) return bytes;
+  // A state that is a variable has a constant, two handles and five operators.
+  for (const std::int32_t input : model.inputs) {
+    const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(input)];
+    bytes += 8 * (kTables + tensor.name.size()) +
+             static_cast<std::uint64_t>(tensor.size()) * size_of(tensor.dtype);
   }
   for (const auto& [name, value] : model.metadata) bytes += kTables + name.size() + value.size();
   return bytes;
@@ -226,7 +345,7 @@ std::uint64_t most_bytes(const IntegerModel& model) {
 }  // namespace
 
 std::vector<std::uint8_t> detail::to_tflite_within(const IntegerModel& model,
-                                                   std::uint64_t max_bytes) {
+                                                   std::uint64_t max_bytes, TfliteStates states) {
   model.validate();
   if (const std::uint64_t bytes = most_bytes(model); bytes > max_bytes) {
     throw InvalidArgument(
@@ -234,15 +353,19 @@ std::vector<std::uint8_t> detail::to_tflite_within(const IntegerModel& model,
                     "file reach, found {}; make its layers smaller",
                     max_bytes, bytes));
   }
-  return Writer(model).write();
+  if (!has_file_states(model, states)) return Writer(model).write();
+  IntegerModel of_file = model;
+  FileStates taken = take_states(of_file, states);
+  return Writer(of_file, std::move(taken)).write();
 }
 
-std::vector<std::uint8_t> to_tflite(const IntegerModel& model) {
-  return detail::to_tflite_within(model, FLATBUFFERS_MAX_BUFFER_SIZE);
+std::vector<std::uint8_t> to_tflite(const IntegerModel& model, TfliteStates states) {
+  return detail::to_tflite_within(model, FLATBUFFERS_MAX_BUFFER_SIZE, states);
 }
 
-void write_tflite(const IntegerModel& model, const std::filesystem::path& path) {
-  write_file_atomic(path, to_tflite(model));
+void write_tflite(const IntegerModel& model, const std::filesystem::path& path,
+                  TfliteStates states) {
+  write_file_atomic(path, to_tflite(model, states));
 }
 
 }  // namespace octet

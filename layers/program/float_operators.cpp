@@ -211,16 +211,19 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return tanh(x[0]);
     case OpCode::softmax:
       return softmax_of(step, x[0]);
+    case OpCode::cast:
     case OpCode::conv_2d:
     case OpCode::depthwise_conv_2d:
     case OpCode::dequantize:
     case OpCode::fully_connected:
+    case OpCode::gather:
     case OpCode::mean:
     case OpCode::padv2:
     case OpCode::quantize:
     case OpCode::split:
     case OpCode::squeeze:
     case OpCode::transpose_conv:
+    case OpCode::unidirectional_sequence_lstm:
       break;
   }
   throw InvalidArgument(fmt::format(

@@ -1,5 +1,6 @@
 // C source of a model that carries states: NAME_step() gives what StreamingInterpreter gives.
 
+#include <octet/deploy/outline_internal.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/layers.h>
@@ -8,6 +9,7 @@
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/layer_testing.h>
+#include <octet/tests/runtime/lstm_models.h>
 
 namespace octet::test::c_source_states_test {
 namespace {
@@ -94,6 +96,64 @@ TEST_F(CSourceStates, StepsGiveTheBytesOfTheInterpreter) {
       EXPECT_EQ(result.exit_code, 0);
       EXPECT_EQ(result.out, expected);
     }
+  }
+}
+
+/// The results of 20 steps on random codes.
+std::vector<std::byte> results_of(const IntegerModel& model) {
+  const CarriedStates kept = kept_states(model);
+  StreamingInterpreter stream(model, kept.states);
+  std::vector<std::byte> results;
+  Draw draw(5);
+  for (int i = 0; i < 20; ++i) {
+    for (std::byte& b : stream.interpreter().input_bytes()) {
+      b = static_cast<std::byte>(draw.between(0, 255));
+    }
+    stream.step();
+    for (std::size_t k = 0; k < kept.results; ++k) {
+      const auto bytes = std::as_const(stream).interpreter().output_bytes(k);
+      results.insert(results.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return results;
+}
+
+TEST(KeptStates, AreVariablesOfFiles) {
+  const IntegerModel model = streaming(Rounding::fp32);
+  const auto bytes = to_tflite(model, TfliteStates::variables);
+  const IntegerModel read = from_tflite(bytes);
+  EXPECT_EQ(results_of(read), results_of(model));
+  EXPECT_EQ(read.inputs.size(), model.inputs.size());
+  EXPECT_EQ(to_tflite(read, TfliteStates::variables), bytes);
+  // As the file itself has it.
+  const detail::FileOutline outline = detail::outline_tflite(bytes);
+  ASSERT_EQ(outline.graphs.size(), 2U);
+  EXPECT_EQ(outline.graphs[0].inputs.size(), 1U);
+  EXPECT_EQ(outline.graphs[0].outputs.size(), 2U);
+  IntegerModel without = model;
+  without.metadata.erase("octet.states");
+  expect_throws<InvalidArgument>([&] { to_tflite(without, TfliteStates::variables); },
+                                 {"expected a model that carries states", "step_model()"});
+}
+
+TEST(KeptStates, AreVariableTensorsOfAnLstm) {
+  const IntegerModel model = lstm_model({});
+  const auto bytes = to_tflite(model);
+  const IntegerModel read = from_tflite(bytes);
+  EXPECT_EQ(results_of(read), results_of(model));
+  EXPECT_EQ(read.metadata.at("octet.states"), "1 1:1 2:2");
+  EXPECT_EQ(to_tflite(read), bytes);
+  const detail::FileOutline outline = detail::outline_tflite(bytes);
+  EXPECT_EQ(outline.graphs[0].inputs.size(), 1U);
+  EXPECT_EQ(outline.graphs[0].operators[0].inputs.size(), 24U);
+  EXPECT_EQ(outline.graphs[0].operators[0].outputs.size(), 1U);
+  EXPECT_EQ(outline.graphs[0].operators[0].refusal, "");
+  for (const char* states : {"3", "2 1:1 2:2", "1 1:1"}) {
+    IntegerModel other = model;
+    other.metadata["octet.states"] = states;
+    if (std::string(states) == "1 1:1") other.outputs.pop_back();
+    expect_throws<InvalidArgument>([&] { to_tflite(other); },
+                                   {"UNIDIRECTIONAL_SEQUENCE_LSTM 'y'", "keep_states()"});
   }
 }
 

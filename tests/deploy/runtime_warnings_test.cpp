@@ -5,6 +5,7 @@
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/int16_models.h>
+#include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/models.h>
 
 #include <cmath>
@@ -173,6 +174,10 @@ TEST(RuntimeWarnings, OfScalesOfInt16ThatAreNearPowersOfTwo) {
 TEST(RuntimeWarnings, OfDenseLayersOnInt16) {
   expect_one(int16_inner(int16_mlp(make_mlp(1, {9, 5}, false, true))),
              {"(FULLY_CONNECTED)", "LiteRT.js 2.5.3", "q15"});
+}
+
+TEST(RuntimeWarnings, OfStatesThatRuntimesDoNotKeep) {
+  expect_one(lstm_model({}), {"(UNIDIRECTIONAL_SEQUENCE_LSTM) 'y'", "LiteRT.js", "CMSIS-NN"});
 }
 
 TEST(RuntimeWarnings, OfADeadLayerThatLowerWrites) {

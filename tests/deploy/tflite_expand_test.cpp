@@ -19,9 +19,12 @@ using Values = std::vector<float>;
 
 // Numbers of the format.
 enum Code : std::int32_t {
+  kEmbeddingLookup = 7,
   kReshape = 22,
+  kGather = 36,
   kMean = 40,
   kStridedSlice = 45,
+  kCast = 53,
   kSlice = 65,
   kExpandDims = 70,
   kShape = 77,
@@ -125,6 +128,29 @@ std::vector<Case> cases() {
          return Extents{y};
        },
        {{1, 0.25F, 4}},
+       true},
+      {"MEAN over time",
+       {-1, 2, 2},
+       [](File& f, Type type) {
+         const auto kept = f.add(type, {-1, 1, 2});
+         const auto y = f.add(type, {-1, 2});
+         f.op(kMean, {0, f.add_numbers({1})}, {kept}, kReducer, {1});
+         f.op(kMean, {0, f.add_numbers({-2})}, {y});
+         return Extents{kept, y};
+       },
+       {{0.5F, 1}, {0.5F, 1}}},
+      {"CAST, GATHER, EMBEDDING_LOOKUP",
+       {-1, 4},
+       [](File& f, Type type) {
+         const auto indices = f.add(File::int32, {-1, 4});
+         const auto table = f.add_constant(type, {2, 1}, Values{7, 8});
+         const Extents rows = {f.add(type, {-1, 4, 1}), f.add(type, {-1, 4, 1})};
+         f.op(kCast, {0}, {indices});
+         f.op(kGather, {table, indices}, {rows[0]});
+         f.op(kEmbeddingLookup, {indices, table}, {rows[1]});
+         return rows;
+       },
+       {{7, 7, 8, 8}, {7, 7, 8, 8}},
        true},
       {"MEAN of rows",
        {-1, 2, 2},

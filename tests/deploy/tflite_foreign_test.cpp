@@ -6,6 +6,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
+#include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/models.h>
 
 namespace octet::test::tflite_foreign_test {
@@ -156,6 +157,36 @@ TEST(ForeignTflite, OtherFilesAreRefused) {
   identifier.bytes[7] = '2';
   identifier.expect_error("no TFL3 identifier");
   EXPECT_THROW(from_tflite({}), FormatError);
+}
+
+TEST(ForeignTflite, WhatAnLstmLacksIsNamed) {
+  const std::string who = "operator 0 (UNIDIRECTIONAL_SEQUENCE_LSTM): ";
+  const auto changed = [&](auto change, const std::string& says) {
+    File file{to_tflite(lstm_model({.attributes = {1.0F, true}}))};
+    ASSERT_NO_THROW(file.read());
+    change(file);
+    file.expect_error(who + says);
+  };
+  const auto options = [](const File& f) { return f.op(0).table(operator_field::options); };
+  const auto input = [](File& f, std::size_t i, std::int32_t tensor) {
+    f.put(f.op(0).start_of_values(operator_field::inputs) + sizeof(tensor) * i, tensor);
+  };
+  changed([&](File& f) { f.put<std::int8_t>(options(f).place(0), 1); },
+          "expected activation TANH, found RELU");
+  // cell_clip stands in the place of proj_clip.
+  changed(
+      [&](File& f) {
+        std::uint16_t place = 0;
+        std::memcpy(&place, f.bytes.data() + options(f).vtable_slot(1), sizeof(place));
+        f.put(options(f).vtable_slot(2), place);
+      },
+      "proj_clip 1 is not supported");
+  changed([&](File& f) { input(f, 9, 0); }, "operand 9 is not supported");
+  changed([&](File& f) { input(f, 0, 13); },
+          "expected no variable tensor as input 0, found tensor 13");
+  changed([&](File& f) { input(f, 18, 0); },
+          "expected a variable tensor as input 13, found tensor 0");
+  changed([&](File& f) { input(f, 12, -1); }, "input 9 is absent");
 }
 
 TEST(ForeignTflite, BytesMayLieAtAnyAddress) {

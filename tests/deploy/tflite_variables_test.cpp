@@ -123,6 +123,7 @@ TEST(TfliteVariables, AReadGivesWhatWasAssignedLast) {
   c.assign(last, result);
   const IntegerModel model = from_tflite(c.bytes(result, {"delay", "constant", "last"}));
   EXPECT_EQ(model.inputs.size(), 3U);
+  EXPECT_EQ(model.outputs.size(), 2U);
   EXPECT_EQ(steps(model, 3), (std::vector<std::vector<float>>{{1, 2}, {4, 8}, {10, 20}}));
 }
 

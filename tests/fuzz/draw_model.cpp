@@ -439,6 +439,10 @@ class ModelDrawer {
       case OpCode::relu_n1_to_1:
       case OpCode::rsqrt:
       case OpCode::tanh:
+      // Refused for their operands; files with them are seeds of target tflite.
+      case OpCode::cast:
+      case OpCode::gather:
+      case OpCode::unidirectional_sequence_lstm:
         return {dtype, shape};
     }
     return {dtype, shape};

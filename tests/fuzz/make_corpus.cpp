@@ -7,19 +7,24 @@
 #include <octet/layers/add.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/concatenate.h>
+#include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/gru.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/pool2d.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/step_model.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/import/safetensors_files.h>
 #include <octet/tests/import/zip_files.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/int16_models.h>
+#include <octet/tests/runtime/lookup_models.h>
+#include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/packed_models.h>
@@ -116,6 +121,16 @@ void write_models(const fs::path& root) {
   of_int16("int16", OpCode::fully_connected);
   of_int16("int16_conv_2d", OpCode::conv_2d);
   of_int16("int16_depthwise", OpCode::depthwise_conv_2d);
+  seeds.add("lstm", to_tflite(test::lstm_model({})));
+  seeds.add("lstm_int16", to_tflite(test::lstm_model({.dtype = DType::int16})));
+  seeds.add("gather", to_tflite(test::gather_model()));
+  seeds.add("cast", to_tflite(test::cast_model(DType::float32, DType::int32)));
+  Sequential causal("s", Input({4, 2}), Conv1D(2, 2, {}, {.padding = Padding::causal}),
+                    GRU(2, {.return_sequences = true}));
+  causal.build(1);
+  Sequential quantized = quantize_model(causal);
+  calibrate(quantized, Tensor::ones({2, 4, 2}));
+  seeds.add("variables", to_tflite(lower(step_model(quantized)), TfliteStates::variables));
 }
 
 /// The first of random bytes that draw a model with an odd number of weights in `bits` bits.

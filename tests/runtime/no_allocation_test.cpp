@@ -6,6 +6,8 @@
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/lookup_models.h>
+#include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/models.h>
@@ -185,6 +187,12 @@ IntegerModel model_of_one(OpCode code) {
       return transposed_model(draw_transposed(draw));
     case OpCode::reshape:
       return of_codes(quant(0.04F, 6));
+    case OpCode::cast:
+      return cast_model(DType::float32, DType::int32);
+    case OpCode::gather:
+      return gather_model();
+    case OpCode::unidirectional_sequence_lstm:
+      return lstm_model({});
   }
   throw std::logic_error("an operator that no test knows");
 }

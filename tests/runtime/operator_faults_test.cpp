@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/tests/core/thrown.h>
+#include <octet/tests/runtime/lookup_models.h>
+#include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/model_changes.h>
@@ -346,6 +348,57 @@ FaultyOperator transpose_conv() {
        {[](IntegerModel& m) { m.tensors[3].data[4] = 7; }, "as an int32 constant, found 'shape'"}}};
 }
 
+// ---- Integers without scales
+
+FaultyOperator cast() {
+  return {"Cast",
+          cast_model(DType::int32, DType::float32),
+          {{dtype(0, DType::int64), "are not supported"},
+           {dtype(1, DType::int32), "are not supported"},
+           {shape(1, {1, 2}), "differ"}}};
+}
+
+FaultyOperator gather() {
+  return {"Gather",
+          gather_model(DType::int8, quant(0.1F, 3)),
+          {{dtype(0, DType::int64), "expected indices of int32, found 'indices' of int64"},
+           {operand(1, 0), "expected a constant table of one axis or more, found 'indices'"},
+           {attribute(&GatherAttributes::axis, 1), "axis 0 and batch_dims 0, found 1 and 0"},
+           {attribute(&GatherAttributes::batch_dims, 1), "found 0 and 1"},
+           {uint8(2), "are not supported"},
+           {zero_point(2, 4), "expected one scale and zero point of table 'table' and its output"},
+           {shape(2, {1, 3, 3}), "expected output shape [1, 3, 2], found [1, 3, 3]"}}};
+}
+
+// ---- Recurrent operators
+
+FaultyOperator lstm() {
+  using Attributes = SequenceLstmAttributes;
+  return {"SequenceLstm",
+          lstm_model({}),
+          {{attribute(&Attributes::cell_clip, -1.0F), "expected a cell_clip of 0 or more"},
+           {attribute(&Attributes::cell_clip, std::nanf("")), "found nan"},
+           {shape(0, {3, 4}), "[time, batch, values], and weights [cells, values], found [3, 4]"},
+           {uint8(0), "are not supported"},
+           {dtype(0, DType::int16), "expected the zero point 0 of int16 for 'x'"},
+           {dtype(2, DType::uint8), "are not supported"},
+           {constant(1, {2, 3}, 6), "expected 'weights1' of shape [2, 4], found [2, 3]"},
+           {constant(6, {2, 4}, 8), "expected 'weights6' of shape [2, 2], found [2, 4]"},
+           {zero_point(3, 1), "expected zero point 0 of weights 'weights3', found 1"},
+           {operand(5, 13), "weights 'hidden' are no constant"},
+           {operand(9, 13), "expected a constant bias of int32 of the input gate, found 'hidden'"},
+           {constant(12, {1}, 4), "expected 'bias3' of shape [2], found [1]"},
+           {operand(10, -1), "input 10 is absent"},
+           {shape(13, {1, 3}), "expected 'hidden' of shape [1, 2], found [1, 3]"},
+           {dtype(14, DType::int8), "are not supported"},
+           {scale(14, 0.001F), "expected a power of two, at most 1, as scale of the cell state"},
+           {scale(14, 2.0F), "found 2"},
+           {scale(17, 0.25F), "expected the type and scale of state 'cell' behind the last step"},
+           {zero_point(15, 5), "expected the scale and zero point of the hidden state"},
+           {shape(15, {1, 3, 4}), "expected output shape [1, 3, 2], found [1, 3, 4]"},
+           {[](IntegerModel& m) { m.operators[0].outputs.pop_back(); }, "are not supported"}}};
+}
+
 class OperatorFaults : public ::testing::TestWithParam<FaultyOperator> {};
 
 TEST_P(OperatorFaults, AreNamed) {
@@ -363,17 +416,16 @@ TEST_P(OperatorFaults, AreNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, OperatorFaults,
-                         ::testing::Values(split(), strided_slice(), strided_slice_of_any_batch(),
-                                           transpose(), squeeze(), pad(), pad_v2(), resize(),
-                                           bilinear(), binary("Add", OpCode::add),
-                                           binary("Sub", OpCode::sub), binary("Mul", OpCode::mul),
-                                           prelu(), batch_matmul(), hard_swish(), maximum(),
-                                           rsqrt(), mean(),
-                                           pool("AveragePool2D", OpCode::average_pool_2d),
-                                           pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(),
-                                           depthwise_conv_2d(), transpose_conv()),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    , OperatorFaults,
+    ::testing::Values(split(), strided_slice(), strided_slice_of_any_batch(), transpose(),
+                      squeeze(), pad(), pad_v2(), resize(), bilinear(), binary("Add", OpCode::add),
+                      binary("Sub", OpCode::sub), binary("Mul", OpCode::mul), prelu(),
+                      batch_matmul(), hard_swish(), maximum(), rsqrt(), mean(),
+                      pool("AveragePool2D", OpCode::average_pool_2d),
+                      pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(), depthwise_conv_2d(),
+                      transpose_conv(), cast(), gather(), lstm()),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace octet::test::operator_faults_test

@@ -12,18 +12,18 @@ namespace {
 using Extents = OnnxNodes::Extents;
 
 /// Rows (axis 1) or columns (axis 2) by their numbers.
-std::string gather(OnnxNodes& nodes, const std::string& x, const Extents& sources,
-                   std::int64_t axis, const std::string& name) {
+std::string gather_axis(OnnxNodes& nodes, const std::string& x, const Extents& sources,
+                        std::int64_t axis, const std::string& name) {
   const std::string indices = nodes.values().constant(name + "/from", OnnxType::int64,
                                                       Extents{std::ssize(sources)}, sources);
   return nodes.values().node("Gather", {x, indices}, name, {{"axis", axis}});
 }
 
-std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& along,
-                   std::int64_t axis, const std::string& name) {
+std::string gather_axis(OnnxNodes& nodes, const std::string& x, const NearestAxis& along,
+                        std::int64_t axis, const std::string& name) {
   Extents sources;
   for (std::int32_t i = 0; i < along.output(); ++i) sources.push_back(along.source(i));
-  return gather(nodes, x, sources, axis, name);
+  return gather_axis(nodes, x, sources, axis, name);
 }
 
 /// Integers `x` between those at the taps along an axis, times 2^bits.
@@ -39,8 +39,8 @@ std::string interpolate(OnnxNodes& nodes, const std::string& x,
     upper.push_back(tap.upper);
     weights.push_back(tap.weight);
   }
-  const std::string low = gather(nodes, x, lower, axis, name + "/lower");
-  const std::string high = gather(nodes, x, upper, axis, name + "/upper");
+  const std::string low = gather_axis(nodes, x, lower, axis, name + "/lower");
+  const std::string high = gather_axis(nodes, x, upper, axis, name + "/upper");
   // With room for the columns and the channels behind a row, for the channels behind a column.
   Extents shape(static_cast<std::size_t>(4 - axis), 1);
   shape[0] = std::ssize(weights);
@@ -93,8 +93,8 @@ void onnx_forms::resize_nearest_neighbor(OnnxNodes& nodes, const Operands& o) {
   const auto axes = nearest_axes(o);
   const std::string x = values.value(o.op.inputs[0]);
   if (axes[0].repeats() == 0 || axes[1].repeats() == 0) {
-    const std::string rows = gather(nodes, x, axes[0], 1, name + "/rows");
-    const std::string pixels = gather(nodes, rows, axes[1], 2, name + "/columns");
+    const std::string rows = gather_axis(nodes, x, axes[0], 1, name + "/rows");
+    const std::string pixels = gather_axis(nodes, rows, axes[1], 2, name + "/columns");
     return nodes.node_to("Identity", {pixels}, out);
   }
   const std::string scales = values.constant(
