@@ -232,6 +232,12 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
                       "{} such a sum. Do its inputs cancel, or is it dead?",
                       name, of.op.code == OpCode::add ? "LiteRT and " : "",
                       of.op.code == OpCode::add ? "refuse" : "refuses"));
+    } else if (of.op.code == OpCode::resize_bilinear &&
+               of.input().quantization.scales != of.output().quantization.scales) {
+      warnings.push_back(fmt::format(
+          "{}: its result has scale {}, its input {}: runtimes interpolate integers and do not "
+          "rescale, so that values change by that ratio",
+          name, of.output().quantization.scale(), of.input().quantization.scale()));
     } else if (const auto once = operand_of_one_sample(of, batched)) {
       warnings.push_back(fmt::format(
           "{}: operand '{}' is the same for every sample, which other runtimes put together with a "

@@ -19,15 +19,20 @@ constexpr Index kPatchBytes = 32768;
 /// Fewer rows than a product has tiles for would leave them half empty.
 constexpr Index kLeastPatchRows = 32;
 
+/// Whether tiles read the pixels in place: then the codes of a patch are not added up, which
+/// weights with a zero point take.
+bool correlates(const Conv2DGeometry& geometry, std::int32_t weight_zero_point) {
+  return weight_zero_point == 0 && CorrelationS8::is_suited(geometry);
+}
+
 /// A patch that is gathered is one piece, whose depth is a multiple of what tiles read at a time,
 /// so that rows need no padding of their own.
-PatchLayout patch_layout(const Conv2DGeometry& geometry) {
-  if (CorrelationS8::is_suited(geometry)) return CorrelationS8::layout(geometry);
+PatchLayout gathered_layout(const Conv2DGeometry& geometry) {
   constexpr Index kMultiple = 8;
   return {1, geometry.patch(), divided_up(geometry.patch(), kMultiple) * kMultiple};
 }
 
-Index padded_patch(const Conv2DGeometry& geometry) { return patch_layout(geometry).depth(); }
+Index padded_patch(const Conv2DGeometry& geometry) { return gathered_layout(geometry).depth(); }
 
 /// The rows of one block, which a thread makes at once.
 Index rows_per_block(const Conv2DGeometry& geometry, std::size_t element) {
@@ -49,7 +54,9 @@ void for_blocks(Index rows, const Conv2DGeometry& geometry, Index block, Work wo
 class Int8Conv final : public Kernel {
  public:
   Int8Conv(const Conv2DGeometry& geometry, const FullyConnectedNumbers& n)
-      : sums_(geometry, pack_groups(geometry, n.weights), n.bias, n.input_zero_point) {
+      : sums_(geometry, pack_groups(geometry, n.weights, n.weight_zero_point), n.bias,
+              n.input_zero_point, n.weight_zero_point),
+        weight_zero_point_(n.weight_zero_point) {
     const auto units = static_cast<std::size_t>(geometry.filters_per_group());
     for (std::size_t g = 0; g < static_cast<std::size_t>(geometry.groups); ++g) {
       epilogues_.push_back(n.epilogue);
@@ -58,7 +65,7 @@ class Int8Conv final : public Kernel {
   }
 
   std::size_t bytes() const override {
-    std::size_t total = ConvSums::bytes(geometry());
+    std::size_t total = ConvSums::bytes(geometry(), weight_zero_point_);
     for (const DenseEpilogue& epilogue : epilogues_) {
       total += epilogue.requantizer.factors().size_bytes() +
                epilogue.requantizer.multipliers().size_bytes();
@@ -98,6 +105,7 @@ class Int8Conv final : public Kernel {
   }
 
   ConvSums sums_;
+  std::int32_t weight_zero_point_;
   /// One per group.
   std::vector<DenseEpilogue> epilogues_;
 };
@@ -176,10 +184,6 @@ void check_conv_2d(const OperatorView& view) {
     view.fail(fmt::format("expected a filter of several groups stored in 8 bits, found {}",
                           filter.stored_bits));
   }
-  const auto& zero_points = filter.quantization.zero_points;
-  if (std::ranges::any_of(zero_points, [](std::int32_t z) { return z != 0; })) {
-    view.fail("its filter has a zero point other than 0");
-  }
   check_dense_operands(view);
 }
 
@@ -205,7 +209,7 @@ std::size_t conv_2d_bytes(const Operands& operands) {
   if (operands.input().dtype == DType::float32) {
     return static_cast<std::size_t>(geometry.filters * (geometry.patch() + 1)) * sizeof(float);
   }
-  return ConvSums::bytes(geometry) +
+  return ConvSums::bytes(geometry, operands.input(1).quantization.zero_point()) +
          static_cast<std::size_t>(std::max(geometry.filters, geometry.groups)) *
              sizeof(QuantizedMultiplier);
 }
@@ -225,9 +229,12 @@ Conv2DGeometry conv_2d_geometry(const Operands& operands) {
 // ---- Sums
 
 std::vector<PackedS8> pack_groups(const Conv2DGeometry& geometry,
-                                  std::span<const std::int8_t> weights) {
+                                  std::span<const std::int8_t> weights,
+                                  std::int32_t weight_zero_point) {
   const Index filters = geometry.filters_per_group();
-  const PatchLayout patch = patch_layout(geometry);
+  const PatchLayout patch = correlates(geometry, weight_zero_point)
+                                ? CorrelationS8::layout(geometry)
+                                : gathered_layout(geometry);
   std::vector<PackedS8> groups;
   for (Index g = 0; g < geometry.groups; ++g) {
     std::vector<std::int8_t> rows(static_cast<std::size_t>(filters * patch.depth()));
@@ -242,11 +249,12 @@ std::vector<PackedS8> pack_groups(const Conv2DGeometry& geometry,
 }
 
 ConvSums::ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
-                   std::span<const std::int32_t> bias, std::int32_t input_zero_point)
+                   std::span<const std::int32_t> bias, std::int32_t input_zero_point,
+                   std::int32_t weight_zero_point)
     : geometry_(geometry),
       block_(rows_per_block(geometry, sizeof(std::int8_t))),
       padding_(static_cast<std::int8_t>(input_zero_point)) {
-  if (CorrelationS8::is_suited(geometry)) {
+  if (correlates(geometry, weight_zero_point)) {
     correlation_.emplace(geometry, std::move(groups), bias, input_zero_point);
     block_ = correlation_->block_lines() * geometry.window.x.output;
     return;
@@ -254,13 +262,13 @@ ConvSums::ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
   const auto filters = static_cast<std::size_t>(geometry.filters_per_group());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups_.emplace_back(std::move(groups[g]),
-                         bias.empty() ? bias : bias.subspan(g * filters, filters),
-                         input_zero_point);
+                         bias.empty() ? bias : bias.subspan(g * filters, filters), input_zero_point,
+                         weight_zero_point, geometry.patch());
   }
 }
 
-std::size_t ConvSums::bytes(const Conv2DGeometry& geometry) {
-  if (CorrelationS8::is_suited(geometry)) return CorrelationS8::bytes(geometry);
+std::size_t ConvSums::bytes(const Conv2DGeometry& geometry, std::int32_t weight_zero_point) {
+  if (correlates(geometry, weight_zero_point)) return CorrelationS8::bytes(geometry);
   return static_cast<std::size_t>(geometry.groups) *
          DenseSums::bytes(geometry.filters_per_group(), padded_patch(geometry));
 }

@@ -23,7 +23,8 @@ Conv2DGeometry conv_2d_geometry(const Operands& operands);
 
 /// The weights [filters, patch] of each group, packed.
 std::vector<PackedS8> pack_groups(const Conv2DGeometry& geometry,
-                                  std::span<const std::int8_t> weights);
+                                  std::span<const std::int8_t> weights,
+                                  std::int32_t weight_zero_point = 0);
 
 /// Step one, exact, as DenseSums: the sums of every output and filter in int32.
 class ConvSums {
@@ -31,11 +32,12 @@ class ConvSums {
   /// `geometry` is that of one sample, `groups` holds the weights of each group, `bias` one number
   /// per filter or none.
   ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
-           std::span<const std::int32_t> bias, std::int32_t input_zero_point);
+           std::span<const std::int32_t> bias, std::int32_t input_zero_point,
+           std::int32_t weight_zero_point = 0);
 
   const Conv2DGeometry& geometry() const { return geometry_; }
   /// What an object takes on this machine.
-  static std::size_t bytes(const Conv2DGeometry& geometry);
+  static std::size_t bytes(const Conv2DGeometry& geometry, std::int32_t weight_zero_point = 0);
   /// Bytes that each thread keeps at most after sums of so many samples.
   std::size_t thread_bytes(Index samples) const;
   /// The most rows that `take` is given at once.

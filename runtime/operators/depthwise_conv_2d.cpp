@@ -33,10 +33,6 @@ void check_depthwise(const OperatorView& view) {
                     "one of {}",
                     view.input().shape[3], a.depth_multiplier, filter.shape[3]));
   }
-  const auto& zero_points = filter.quantization.zero_points;
-  if (std::ranges::any_of(zero_points, [](std::int32_t z) { return z != 0; })) {
-    view.fail("its filter has a zero point other than 0");
-  }
   check_dense_operands(view, 3);
 }
 
@@ -55,7 +51,8 @@ std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
   std::vector<std::int8_t> weights;
   const FullyConnectedNumbers n = depthwise_numbers(source, weights);
   return std::make_unique<QuantizedBlockKernel<std::int8_t, std::int32_t, Sums>>(
-      Sums(geometry, values_of<std::int8_t>(source.input(1)), n.bias, n.input_zero_point),
+      Sums(geometry, values_of<std::int8_t>(source.input(1)), n.bias, n.input_zero_point,
+           n.weight_zero_point),
       n.epilogue);
 }
 
@@ -90,6 +87,14 @@ Conv2DGeometry depthwise_geometry(const Operands& operands) {
 
 namespace {
 
+/// What the weights stand for, which a pair of int16 holds.
+template <class Code, class Sum>
+std::vector<Sum> less_zero_point(std::span<const Code> weights, Sum zero_point) {
+  std::vector<Sum> values(weights.begin(), weights.end());
+  for (Sum& value : values) value -= zero_point;
+  return values;
+}
+
 /// Sums of floats leave taps beside the image out: a zero times a weight that is not finite would
 /// not be 0. So do lines of which most would be padding.
 template <class Code, class Sum>
@@ -108,14 +113,14 @@ CorrelationAxis padded_line(const WindowAxis& window) {
 template <class Code, class Sum>
 DepthwiseSums<Code, Sum>::DepthwiseSums(const Conv2DGeometry& geometry,
                                         std::span<const Code> weights, std::span<const Sum> bias,
-                                        Sum zero_point)
+                                        Sum zero_point, Sum weight_zero_point)
     : geometry_(geometry),
       zero_point_(zero_point),
       line_(padded_line<Code, Sum>(geometry.window.x)),
       before_(line_.taps.front().at - geometry.window.x.first(0)),
       after_(line_.input - geometry.window.x.input - before_),
       correlation_(CorrelationAxis::forward(geometry.window.y), line_, geometry.window.x.kernel,
-                   geometry.filters, std::vector<Sum>(weights.begin(), weights.end()).data(),
+                   geometry.filters, less_zero_point(weights, weight_zero_point).data(),
                    bias.data()) {}
 
 template <class Code, class Sum>
@@ -238,20 +243,21 @@ FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
   const auto of_taps = values_of<std::int8_t>(source.input(1));
   const auto units = static_cast<std::size_t>(geometry.filters);
   const auto taps = static_cast<std::size_t>(geometry.window.taps());
+  const std::int32_t weight_zero_point = source.input(1).quantization.zero_point();
   weights.resize(of_taps.size());
   std::vector<std::int64_t> magnitudes(units);
   for (std::size_t tap = 0; tap < taps; ++tap) {
     for (std::size_t unit = 0; unit < units; ++unit) {
       const std::int8_t weight = of_taps[tap * units + unit];
       weights[unit * taps + tap] = weight;
-      magnitudes[unit] += std::abs(weight);
+      magnitudes[unit] += std::abs(weight - weight_zero_point);
     }
   }
   FullyConnectedNumbers n{.rows = geometry.rows(),
                           .depth = geometry.window.taps(),
                           .units = geometry.filters,
                           .input_zero_point = input.zero_point(),
-                          .weight_zero_point = 0,
+                          .weight_zero_point = weight_zero_point,
                           .weights = weights,
                           .bias = bias_of<std::int32_t>(source, 3),
                           .epilogue = {depthwise_requantizer(source),

@@ -23,7 +23,7 @@ class DepthwiseSums {
  public:
   /// `geometry` is that of one sample; weights [taps, units], one bias per unit.
   DepthwiseSums(const Conv2DGeometry& geometry, std::span<const Code> weights,
-                std::span<const Sum> bias, Sum zero_point);
+                std::span<const Sum> bias, Sum zero_point, Sum weight_zero_point = 0);
 
   const Conv2DGeometry& geometry() const { return geometry_; }
   Index units() const { return geometry_.filters; }

@@ -142,11 +142,14 @@ void check_integer_operands(const OperatorView& view, std::size_t axis) {
 // ---- Sums
 
 DenseSums::DenseSums(PackedS8 weights, std::span<const std::int32_t> bias,
-                     std::int32_t input_zero_point, std::int32_t weight_zero_point)
-    : weights_(std::move(weights)), weight_zero_point_(weight_zero_point) {
+                     std::int32_t input_zero_point, std::int32_t weight_zero_point,
+                     std::optional<Index> depth)
+    : weights_(std::move(weights)),
+      weight_zero_point_(weight_zero_point),
+      depth_(depth.value_or(weights_.depth())) {
   const auto row_sums = weights_.row_sums();
   start_.reserve(row_sums.size());
-  const std::int64_t both = weights_.depth() * input_zero_point * weight_zero_point;
+  const std::int64_t both = depth_ * input_zero_point * weight_zero_point;
   for (std::size_t j = 0; j < row_sums.size(); ++j) {
     const std::int64_t from = bias.empty() ? 0 : bias[j];
     const std::int64_t offset = from - std::int64_t{input_zero_point} * row_sums[j] + both;
@@ -164,7 +167,7 @@ void DenseSums::subtract_rows(const std::int8_t* x, std::span<std::int32_t> sums
   const auto units = static_cast<std::size_t>(weights_.rows());
   for (std::size_t row = 0; row * units < sums.size(); ++row, x += weights_.depth()) {
     std::int64_t sum = 0;
-    for (Index i = 0; i < weights_.depth(); ++i) sum += x[i];
+    for (Index i = 0; i < depth_; ++i) sum += x[i];
     const auto weighed = static_cast<std::uint32_t>(sum * weight_zero_point_);
     for (std::int32_t& value : sums.subspan(row * units, units)) {
       value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) - weighed);
@@ -223,7 +226,9 @@ std::int64_t accumulator_bound(std::span<const std::int64_t> magnitudes,
   for (std::size_t unit = 0; unit < magnitudes.size(); ++unit) {
     const std::int64_t start = bias.empty() ? 0 : std::abs(std::int64_t{bias[unit]});
     const std::int64_t bound = magnitudes[unit] * reach + start;
-    if (bound > std::numeric_limits<std::int32_t>::max()) {
+    // A bias that nothing is added to may be the least int32.
+    const bool is_bias = magnitudes[unit] == 0;
+    if (!is_bias && bound > std::numeric_limits<std::int32_t>::max()) {
       throw InvalidArgument(
           fmt::format("{}, channel {}: sums could reach {}, beyond int32; the layer has too many "
                       "inputs or too large a bias",

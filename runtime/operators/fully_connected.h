@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,10 @@ namespace octet::detail {
 /// folded into what each sum starts from.
 class DenseSums {
  public:
-  /// `bias` holds one number per unit, or none.
+  /// `bias` holds one number per unit, or none. Where a `depth` is given, what lies behind so many
+  /// numbers of a row is no part of the sums: its packed weights are 0.
   DenseSums(PackedS8 weights, std::span<const std::int32_t> bias, std::int32_t input_zero_point,
-            std::int32_t weight_zero_point = 0);
+            std::int32_t weight_zero_point = 0, std::optional<Index> depth = {});
 
   const PackedS8& weights() const { return weights_; }
   /// What an object takes on this machine.
@@ -48,6 +50,7 @@ class DenseSums {
 
   PackedS8 weights_;
   std::int32_t weight_zero_point_;
+  Index depth_;
   /// What the sum of each unit starts from, modulo 2^32.
   std::vector<std::int32_t> start_;
 };

@@ -18,6 +18,7 @@ struct Conv {
   QuantParams in = quant(0.05F, 3);
   QuantParams out = quant(0.1F, -5);
   std::vector<float> weight_scales{0.01F};
+  std::int32_t weight_zero_point = 0;  ///< 0 where there are several scales
   std::vector<std::int8_t> weights;
   std::vector<std::int32_t> bias;  ///< empty for none
 
@@ -39,7 +40,7 @@ struct Conv {
 inline QuantParams weight_grid(const Conv& c) {
   QuantParams params = quant(c.weight_scales[0], 0);
   params.scales = c.weight_scales;
-  params.zero_points.assign(c.weight_scales.size(), 0);
+  params.zero_points.assign(c.weight_scales.size(), c.weight_zero_point);
   params.quantized_dimension = 0;
   return params;
 }
@@ -120,7 +121,7 @@ inline std::vector<std::int8_t> naive_codes(const Conv& c, const std::vector<std
   naive_conv(
       c, [&](std::int32_t u) { acc = c.bias.empty() ? 0 : c.bias[static_cast<std::size_t>(u)]; },
       [&](std::size_t i, std::size_t k) {
-        acc += (std::int64_t{x[i]} - c.in.zero_point()) * c.weights[k];
+        acc += (std::int64_t{x[i]} - c.in.zero_point()) * (c.weights[k] - c.weight_zero_point);
       },
       [&](std::int32_t u) {
         const float w =
@@ -164,6 +165,14 @@ inline Conv draw_conv(Draw& draw) {
   c.weights = random_codes(static_cast<std::size_t>(weights), draw);
   if (draw.between(0, 3) > 0) {
     for (std::int32_t u = 0; u < c.units(); ++u) c.bias.push_back(draw.between(-9999, 9999));
+  }
+  return c;
+}
+
+/// `c` with weights of a zero point, where they have one scale, most of the time.
+inline Conv with_weight_zero_point(Conv c, Draw& draw) {
+  if (c.weight_scales.size() == 1 && draw.between(0, 2) > 0) {
+    c.weight_zero_point = draw.between(-128, 127);
   }
   return c;
 }

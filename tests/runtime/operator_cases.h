@@ -37,9 +37,10 @@ inline std::vector<OperatorCase> operator_cases() {
          // Lines of several tiles, too.
          const bool same = c.attributes.padding == Padding::same;
          if (same && d.between(0, 1) == 0) c.image[2] = d.between(12, 40);
-         return drawn_conv(c);
+         return drawn_conv(with_weight_zero_point(c, d));
        }},
-      {"DepthwiseConv2D", 480, [](Draw& d) { return drawn_depthwise(draw_depthwise(d)); }},
+      {"DepthwiseConv2D", 480,
+       [](Draw& d) { return drawn_depthwise(with_weight_zero_point(draw_depthwise(d), d)); }},
       {"TransposeConv", 100, [](Draw& d) { return drawn(draw_transposed(d)); }},
       {"Pool2D", 100, [](Draw& d) { return drawn(draw_pooling(d)); }},
       {"Mean", 140, [](Draw& d) { return drawn(draw_mean(d)); }},

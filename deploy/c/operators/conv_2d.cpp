@@ -32,7 +32,7 @@ constexpr std::string_view kPlace =
 constexpr std::string_view kConvSum = R"(            int32_t sum = @bias@;
             for (int32_t tap = 0; tap < @taps@; ++tap) {
 @tap@                    for (int32_t i = 0; i < @read@; ++i) {
-                        sum += (pixel[i] - input_zero_point) * @codes@[i];
+                        sum += (pixel[i] - input_zero_point) * @tap_weight@;
                     }
                 }
                 @codes@ += @read@;
@@ -76,6 +76,9 @@ std::string loops_text(const Taps& taps, Fillings f, bool units_outside) {
   f["place"] = fill(kPlace, f) + fill(taps.place, f);
   f["tap"] = fill(taps.tap, f);
   f["codes"] = units_outside ? "codes" : "weights";
+  const std::string weight = f["codes"] + "[i]";
+  const std::string& less = f["less_zero_point"];
+  f["tap_weight"] = less.empty() ? weight : fmt::format("({}{})", weight, less);
   f["at"] = units_outside ? fmt::format("row * {} + unit", f["units"]) : "unit";
   f["sum"] = fill(kConvSum, f);
   if (units_outside) f["place"] = indented(f["place"]);

@@ -147,8 +147,10 @@ void add_weights(CLayer& layer, Fillings& f, const CPlan& plan, const CSums& sum
     f["weights"] = fmt::format("const int8_t *weights = {}[unit];", name);
     layer.constants = matrix_text("int8_t", name, n.weights, static_cast<std::size_t>(n.depth));
   }
-  f["weight"] =
-      n.weight_zero_point == 0 ? weight : fmt::format("({} - ({}))", weight, n.weight_zero_point);
+  const std::string less =
+      n.weight_zero_point == 0 ? "" : fmt::format(" - ({})", n.weight_zero_point);
+  f["less_zero_point"] = less;
+  f["weight"] = less.empty() ? weight : fmt::format("({}{})", weight, less);
 }
 
 std::string sums_detail(const CPlan& plan, const CLayer& layer, const std::string& detail) {

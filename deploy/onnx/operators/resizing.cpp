@@ -105,6 +105,14 @@ void onnx_forms::resize_nearest_neighbor(OnnxNodes& nodes, const Operands& o) {
 
 /// Style exact computes as XNNPACK does, in integers; a Resize interpolates reals.
 void onnx_forms::resize_bilinear(OnnxNodes& nodes, const Operands& o) {
+  const QuantParams& in = o.input().quantization;
+  const QuantParams& to_grid = o.output().quantization;
+  if (in.scales != to_grid.scales || in.zero_points != to_grid.zero_points) {
+    throw InvalidArgument(fmt::format(
+        "to_onnx: RESIZE_BILINEAR '{}': expected a result of the input's scale and zero "
+        "point, found another: ONNX interpolates reals",
+        o.output().name));
+  }
   if (nodes.exact() && o.input().is_quantized()) return write_bilinear_integers(nodes, o);
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
