@@ -8,6 +8,13 @@
 
 namespace octet {
 
+/// In which order the inputs of a file have their axes.
+enum class InputLayout {
+  of_readers,      ///< as the operators that read them tell
+  channels_first,  ///< [batch, channels, height, width] or [batch, channels, steps]
+  as_given         ///< as the file has them, which the model keeps
+};
+
 /// What an importer is told about a file beside its contents.
 struct ImportOptions {
   /// By the name of an input: its extents with the batch, in the file's order, for files that leave
@@ -17,6 +24,8 @@ struct ImportOptions {
   std::vector<std::string> from{};
   /// Values of the file that become the outputs of the model; none: those of the file.
   std::vector<std::string> to{};
+  /// Of inputs of three and four axes in .onnx files.
+  InputLayout layout = InputLayout::of_readers;
 };
 
 }  // namespace octet

@@ -79,6 +79,9 @@ void eval(const EvalOptions& options);
 
 struct ExportOptions {
   std::string file;
+  /// Values of the file that become the ends of the model; none: those of the file.
+  std::vector<std::string> from;
+  std::vector<std::string> to;
   std::string onnx;
   std::string c;
   std::string c_code = "fast";
@@ -105,6 +108,8 @@ struct ImportCommand {
   std::string out;
   /// "NAME=1,16000", an input and its extents.
   std::vector<std::string> shapes;
+  /// "nchw", "nhwc", or nothing.
+  std::string layout;
   std::vector<std::string> from;
   std::vector<std::string> to;
 };

@@ -66,7 +66,7 @@ void export_model(const ExportOptions& options) {
         "source "
         "keeps states in a struct");
   }
-  IntegerModel model = read_tflite(options.file);
+  IntegerModel model = read_tflite(options.file, {.from = options.from, .to = options.to});
   set_rounding(model, options);
   IntegerModel pruned = model;
   if (options.prune_constant || (!options.c.empty() && !options.no_prune_constant)) {

@@ -12,7 +12,7 @@ namespace octet::tools {
 Model read_float_model(const std::string& file, const octet::ImportOptions& options) {
   const std::filesystem::path extension = std::filesystem::path(file).extension();
   if (extension == ".onnx") return import_onnx(file, options);
-  if (extension == ".tflite") return import_tflite(file);
+  if (extension == ".tflite") return import_tflite(file, options);
   // A damaged file is an error: load_model() would go on with the checkpoint before it.
   Archive::read(file);
   return load_model(file);

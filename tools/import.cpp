@@ -40,6 +40,8 @@ std::pair<std::string, std::vector<Index>> named_shape(const std::string& text) 
 
 void import_model(const ImportCommand& options) {
   ImportOptions asked{.shapes = {}, .from = options.from, .to = options.to};
+  if (options.layout == "nchw") asked.layout = InputLayout::channels_first;
+  if (options.layout == "nhwc") asked.layout = InputLayout::as_given;
   for (const std::string& shape : options.shapes) asked.shapes.insert(named_shape(shape));
   const Model model = read_float_model(options.file, asked);
   model.save(options.out);

@@ -118,10 +118,22 @@ void add_eval(CLI::App& app) {
   command->callback([options] { eval(*options); });
 }
 
+void add_cut(CLI::App& command, std::vector<std::string>& from, std::vector<std::string>& to) {
+  command
+      .add_option("--from", from,
+                  "A value of the file to begin at, which becomes an input; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--to", to,
+                  "A value of the file to end at, which becomes an output; may be repeated")
+      ->allow_extra_args(false);
+}
+
 void add_export(CLI::App& app) {
   const auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app.add_subcommand("export", "Writes a model in another format.");
   command->add_option("FILE", options->file, "A .tflite file")->required()->check(named());
+  add_cut(*command, options->from, options->to);
   CLI::Option_group* targets = command->add_option_group("formats");
   targets->require_option(1, 0);
   CLI::Option* onnx =
@@ -183,7 +195,7 @@ void add_export(CLI::App& app) {
 void add_import(CLI::App& app) {
   const auto options = std::make_shared<ImportCommand>();
   CLI::App* command =
-      app.add_subcommand("import", "Converts an .onnx or a float .tflite file to a float model.");
+      app.add_subcommand("import", "Converts an .onnx or a .tflite file to a float model.");
   command->add_option("FILE", options->file, "An .onnx or .tflite file")
       ->required()
       ->check(named());
@@ -193,14 +205,12 @@ void add_import(CLI::App& app) {
                    "NAME=1,16000: the extents of an input, its batch in front, where an .onnx file "
                    "leaves some open; may be repeated")
       ->allow_extra_args(false);
+  add_cut(*command, options->from, options->to);
   command
-      ->add_option("--from", options->from,
-                   "A value of an .onnx file to begin at, which becomes an input; may be repeated")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--to", options->to,
-                   "A value of an .onnx file to end at, which becomes an output; may be repeated")
-      ->allow_extra_args(false);
+      ->add_option("--layout", options->layout,
+                   "The order of the axes of an .onnx file's inputs, images or sequences: nchw, or "
+                   "nhwc; default: what the operators that read them tell")
+      ->check(CLI::IsMember({"nchw", "nhwc"}));
   command->callback([options] { import_model(*options); });
 }
 

@@ -118,6 +118,49 @@ class Expansion {
     }
   }
 
+  /// x / c for a constant c, in floats alone.
+  void divide() {
+    require(2, 1);
+    const auto* options = source_.as<tflite::DivOptions>();
+    if (options != nullptr && options->activation() != tflite::ActivationFunctionType::NONE) {
+      fail_tflite("{}: a fused activation is not supported", source_.who);
+    }
+    const ModelTensor& divisor = input(1);
+    if (input(0).dtype != DType::float32 || divisor.dtype != DType::float32 ||
+        !divisor.is_constant()) {
+      fail_tflite("{}: expected float32 and a constant to divide by, found {} and '{}'",
+                  source_.who, to_string(input(0).dtype), printable(divisor.name));
+    }
+    std::vector<float> factors = values_of<float>(divisor);
+    for (float& factor : factors) factor = 1.0F / factor;
+    const Extents shape = divisor.shape;
+    const std::int32_t factor = draft_.add_constant(outputs_[0], DType::float32, shape, factors);
+    draft_.add(OpCode::mul, {inputs_[0], factor}, outputs_[0], default_attributes(OpCode::mul));
+  }
+
+  /// Channels [block, block, c] as blocks of pixels.
+  void depth_to_space() {
+    const auto* options = source_.as<tflite::DepthToSpaceOptions>();
+    const std::int32_t block = block_size(options == nullptr ? 0 : options->block_size());
+    const Extents from = input(0).shape;
+    if (from[3] % (block * block) != 0) {
+      fail_tflite("{}: {} channels are no blocks of {} x {}", source_.who, from[3], block, block);
+    }
+    move_blocks({from[0], from[1], from[2], block, from[3] / block});
+  }
+
+  /// Blocks of pixels as channels [block, block, c].
+  void space_to_depth() {
+    const auto* options = source_.as<tflite::SpaceToDepthOptions>();
+    const std::int32_t block = block_size(options == nullptr ? 0 : options->block_size());
+    const Extents from = input(0).shape;
+    if (from[1] % block != 0 || from[2] % block != 0) {
+      fail_tflite("{}: {} x {} pixels are no blocks of {} x {}", source_.who, from[1], from[2],
+                  block, block);
+    }
+    move_blocks({from[0], from[1] / block, block, from[2] / block, block * from[3]});
+  }
+
   /// (a - b)^2, in floats alone: codes of int8 are rounded once in a kernel of its own.
   void squared_difference() {
     require(2, 1);
@@ -155,6 +198,28 @@ class Expansion {
         fail_tflite("{}: its output {} is a constant", source_.who, index);
       }
     }
+  }
+
+  std::int32_t block_size(std::int32_t found) {
+    constexpr std::int32_t kMost = 1 << 12;
+    require(1, 1);
+    if (input(0).shape.size() != 4 || found < 1 || found > kMost) {
+      fail_tflite("{}: expected images [n, height, width, channels] and a block, found [{}] and {}",
+                  source_.who, fmt::join(input(0).shape, ", "), found);
+    }
+    return found;
+  }
+
+  /// The input as `parts` of five axes, whose axes 2 and 3 change places.
+  void move_blocks(Extents parts) {
+    const std::int32_t apart = draft_.add_tensor(inputs_[0], parts, 0);
+    std::swap(parts[2], parts[3]);
+    const std::int32_t moved = draft_.add_tensor(inputs_[0], parts, 1);
+    draft_.reshape(inputs_[0], apart);
+    const Extents order{0, 1, 3, 2, 4};
+    draft_.add(OpCode::transpose, {apart, add_numbers(order)}, moved,
+               default_attributes(OpCode::transpose));
+    draft_.reshape(moved, outputs_[0]);
   }
 
   std::size_t counted(std::int32_t axis, std::size_t rank) const {
@@ -234,6 +299,10 @@ class Expansion {
 /// What expands an operator of that kind; null where Octet has it itself, or not at all.
 void (Expansion::*expansion_of(tflite::BuiltinOperator code))() {
   switch (code) {
+    case tflite::BuiltinOperator::DEPTH_TO_SPACE:
+      return &Expansion::depth_to_space;
+    case tflite::BuiltinOperator::DIV:
+      return &Expansion::divide;
     case tflite::BuiltinOperator::EMBEDDING_LOOKUP:
       return &Expansion::embedding_lookup;
     case tflite::BuiltinOperator::EXPAND_DIMS:
@@ -244,6 +313,8 @@ void (Expansion::*expansion_of(tflite::BuiltinOperator code))() {
       return &Expansion::shape;
     case tflite::BuiltinOperator::SLICE:
       return &Expansion::slice;
+    case tflite::BuiltinOperator::SPACE_TO_DEPTH:
+      return &Expansion::space_to_depth;
     case tflite::BuiltinOperator::SPLIT_V:
       return &Expansion::split_v;
     case tflite::BuiltinOperator::SQUARED_DIFFERENCE:

@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
-// Operators of .tflite files that are others of Octet: EMBEDDING_LOOKUP, EXPAND_DIMS, PACK, SLICE,
-// SPLIT_V, SQUARED_DIFFERENCE, UNPACK, a MEAN of float rows, and one over time; and SHAPE with what
-// moves its numbers, which is constant.
+// Operators of .tflite files that are others of Octet: DEPTH_TO_SPACE, a DIV of floats by a
+// constant, EMBEDDING_LOOKUP, EXPAND_DIMS, PACK, SLICE, SPACE_TO_DEPTH, SPLIT_V,
+// SQUARED_DIFFERENCE, UNPACK, a MEAN of float rows, and one over time; and SHAPE with what moves
+// its numbers, which is constant.
 
 namespace octet::detail {
 

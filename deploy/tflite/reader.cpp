@@ -4,11 +4,13 @@
 #include <octet/core/printable.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/tflite/composites.h>
+#include <octet/deploy/tflite/cut.h>
 #include <octet/deploy/tflite/decode.h>
 #include <octet/deploy/tflite/expand.h>
 #include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/tensor_reader.h>
+#include <octet/deploy/tflite/uint8_codes.h>
 #include <octet/deploy/tflite/variables.h>
 
 #include <algorithm>
@@ -41,7 +43,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  IntegerModel read(HybridWeights hybrid) {
+  IntegerModel read(const TfliteReading& reading) {
     if (file_.version() != detail::kSchemaVersion) {
       detail::fail_tflite("expected schema version {}, found {}", detail::kSchemaVersion,
                           file_.version());
@@ -52,26 +54,29 @@ class Reader {
     const tflite::SubGraph& graph = *file_.subgraphs()->Get(0);
     model_.name = tensors_.text(graph.name());
     model_.description = tensors_.text(file_.description());
-    reserve(model_.tensors, size_or_zero(graph.tensors()));
-    variables_.emplace(file_, graph, tensors_, budget_);
-    for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
-      model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
-    }
     require_few_operators(graph);
+    std::optional<detail::Cut> cut;
+    if (!reading.from.empty() || !reading.to.empty()) cut = detail::cut_of(graph, reading, budget_);
+    variables_.emplace(file_, graph, tensors_, budget_);
+    shifted_ = detail::uint8_values(file_, graph, budget_);
+    read_tensors(graph, cut ? &*cut : nullptr);
     reserve(model_.operators, size_or_zero(graph.operators()));
     const detail::Composites composites(file_, graph, budget_);
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
+      if (cut && !cut->operators[i]) continue;
       if (read_composite(composites, i)) continue;
       read_operator_or_decode(i, *graph.operators()->Get(narrow(i)));
     }
-    model_.inputs = read_values(graph.inputs(), model_.tensors.size(), "model inputs");
-    model_.outputs = read_values(graph.outputs(), model_.tensors.size(), "model outputs");
+    const std::size_t most = model_.tensors.size();
+    model_.inputs = cut ? cut->inputs : read_values(graph.inputs(), most, "model inputs");
+    model_.outputs = cut ? cut->outputs : read_values(graph.outputs(), most, "model outputs");
     require_no_handles(model_.inputs, "model inputs");
     require_no_handles(model_.outputs, "model outputs");
     read_metadata();
     variables_->finish({model_, budget_});
+    detail::keep_uint8_ends(model_, shifted_, budget_);
     drop_decode_inputs();
-    if (hybrid == HybridWeights::as_floats) read_hybrid_weights();
+    if (reading.hybrid == HybridWeights::as_floats) read_hybrid_weights();
     model_.validate();
     return std::move(model_);
   }
@@ -82,10 +87,11 @@ class Reader {
     read_tensors_.clear();
     decode_inputs_.clear();
     variables_.emplace(file_, graph, tensors_, budget_);
+    shifted_ = detail::uint8_values(file_, graph, budget_);
     std::vector<std::string> of_tensors;
     for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
       of_tensors.push_back(refusal_of([&] {
-        model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
+        read_tensor(i, graph);
         detail::check_tensor(model_, i);
       }));
       model_.tensors.resize(i + 1);
@@ -112,6 +118,28 @@ class Reader {
   }
 
  private:
+  void read_tensor(std::size_t i, const tflite::SubGraph& graph) {
+    model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
+    if (shifted_[i]) detail::make_int8(model_.tensors.back());
+    detail::make_symmetric(model_.tensors.back());
+  }
+
+  /// In place of tensors outside of the part that is read stand empty ones, which go in the end.
+  void read_tensors(const tflite::SubGraph& graph, const detail::Cut* cut) {
+    const std::size_t count = size_or_zero(graph.tensors());
+    reserve(model_.tensors, count);
+    std::vector<std::int32_t> outside;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (cut == nullptr || cut->tensors[i]) {
+        read_tensor(i, graph);
+      } else {
+        model_.tensors.emplace_back();
+        outside.push_back(static_cast<std::int32_t>(i));
+      }
+    }
+    if (!outside.empty()) mark(outside, decode_inputs_);
+  }
+
   static flatbuffers::uoffset_t narrow(std::size_t i) {
     return static_cast<flatbuffers::uoffset_t>(i);
   }
@@ -232,6 +260,9 @@ class Reader {
       expand(index, source, entry);
     } else if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
       Operator op = read_operator(index, source, entry);
+      if (!op.inputs.empty() && is_marked(op.inputs[0], shifted_)) {
+        detail::require_same_on_int8(op, index);
+      }
       if (makes_constant(op) || folds(op)) return;
       if (!detail::mean_of_steps(op, {model_, budget_}) &&
           !detail::mean_of_rows(op, {model_, budget_})) {
@@ -484,7 +515,35 @@ class Reader {
   std::vector<bool> decode_inputs_;
   /// By tensor: shapes, and parts of them, in which -1 stands for the batch.
   std::vector<bool> open_shapes_;
+  /// By tensor of the file: those of uint8 that are read as int8.
+  std::vector<bool> shifted_;
 };
+
+/// The names of values that leave out what is refused, by trying; none where there are no such.
+std::vector<std::string> tried_ends(const tflite::Model& file, std::size_t file_bytes,
+                                    TfliteReading reading) {
+  try {
+    reading.to = detail::readable_ends(file, file_bytes);
+    if (!reading.to.empty()) Reader(file, file_bytes).read(reading);
+    return reading.to;
+  } catch (const FormatError&) {
+    return {};
+  }
+}
+
+IntegerModel read_or_propose(const tflite::Model& file, std::size_t file_bytes,
+                             const TfliteReading& reading) {
+  try {
+    return Reader(file, file_bytes).read(reading);
+  } catch (const detail::BudgetSpent&) {
+    throw;
+  } catch (const FormatError& error) {
+    if (!reading.to.empty()) throw;
+    const std::vector<std::string> ends = tried_ends(file, file_bytes, reading);
+    if (ends.empty()) throw;
+    throw FormatError(error.what() + detail::proposal(ends));
+  }
+}
 
 }  // namespace
 
@@ -498,17 +557,25 @@ std::vector<std::vector<std::string>> detail::tflite_refusals(const tflite::Mode
   return result;
 }
 
-IntegerModel from_tflite(std::span<const std::uint8_t> bytes, HybridWeights hybrid) {
+IntegerModel detail::read_part(std::span<const std::uint8_t> bytes, const TfliteReading& reading) {
   IntegerModel model;
   detail::with_tflite(
-      bytes, [&](const tflite::Model& file) { model = Reader(file, bytes.size()).read(hybrid); });
+      bytes, [&](const tflite::Model& file) { model = Reader(file, bytes.size()).read(reading); });
   return model;
 }
 
-IntegerModel read_tflite(const std::filesystem::path& path, HybridWeights hybrid) {
+IntegerModel from_tflite(std::span<const std::uint8_t> bytes, const TfliteReading& reading) {
+  IntegerModel model;
+  detail::with_tflite(bytes, [&](const tflite::Model& file) {
+    model = read_or_propose(file, bytes.size(), reading);
+  });
+  return model;
+}
+
+IntegerModel read_tflite(const std::filesystem::path& path, const TfliteReading& reading) {
   const MappedFile file(path);
   try {
-    return from_tflite(file.bytes(), hybrid);
+    return from_tflite(file.bytes(), reading);
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("'{}': {}", path.string(), error.what()));
   }

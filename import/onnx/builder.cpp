@@ -20,10 +20,10 @@ constexpr std::array<std::string_view, 18> kKeepOrder = {
     "Relu", "Clip", "LeakyRelu", "PRelu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Elu",
     "Gelu", "Max",  "Min",       "Add",   "Sub",     "Mul",  "Div",       "Slice",       "Split"};
 /// What reads images or sequences with their channels in front.
-constexpr std::array<std::string_view, 10> kOfImages = {
+constexpr std::array<std::string_view, 12> kOfImages = {
     "Conv",        "ConvTranspose",     "BatchNormalization", "MaxPool",
     "AveragePool", "GlobalAveragePool", "GlobalMaxPool",      "Pad",
-    "Resize",      "Upsample"};
+    "Resize",      "Upsample",          "DepthToSpace",       "SpaceToDepth"};
 
 bool is_one_of(std::string_view op, std::span<const std::string_view> list) {
   return std::ranges::find(list, op) != list.end();
@@ -134,6 +134,7 @@ Model Builder::build() {
 
 bool Builder::is_image_input(const std::string& name, const std::vector<Index>& extents) const {
   if (extents.size() != 3 && extents.size() != 4) return false;
+  if (graph_.layout != InputLayout::of_readers) return graph_.layout == InputLayout::channels_first;
   // Through what keeps the order, to the first node that does not.
   std::set<std::string, std::less<>> same = {name};
   for (const Node& node : graph_.nodes) {

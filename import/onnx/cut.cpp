@@ -47,8 +47,30 @@ void begin_at(Graph& graph, const std::vector<std::string>& from) {
   }
 }
 
+/// The values of those names, of which long ones may be as octet inspect prints them.
+std::vector<std::string> resolved(const Graph& graph, std::vector<std::string> names) {
+  std::vector<std::string> values;
+  for (const GraphInput& input : graph.inputs) values.push_back(input.name);
+  for (const Node& node : graph.nodes) {
+    values.insert(values.end(), node.outputs.begin(), node.outputs.end());
+  }
+  for (std::string& name : names) {
+    if (std::ranges::find(values, name) != values.end()) continue;
+    const auto is_printed = [&](const std::string& value) { return printable(value) == name; };
+    const auto first = std::ranges::find_if(values, is_printed);
+    if (first == values.end()) continue;
+    if (std::any_of(first + 1, values.end(), is_printed)) {
+      refuse("import_onnx: expected the name of one value, found \"{}\", with which several begin",
+             printable(name));
+    }
+    name = *first;
+  }
+  return names;
+}
+
 void give_shapes(Graph& graph, const ImportOptions& options) {
-  for (const auto& [name, extents] : options.shapes) {
+  for (const auto& [given, extents] : options.shapes) {
+    const std::string name = resolved(graph, {given}).front();
     GraphInput* input = input_of(graph, name);
     if (input == nullptr) {
       std::vector<std::string> names;
@@ -70,7 +92,10 @@ void give_shapes(Graph& graph, const ImportOptions& options) {
 
 }  // namespace
 
-void cut(Graph& graph, const ImportOptions& options) {
+void cut(Graph& graph, ImportOptions options) {
+  options.from = resolved(graph, std::move(options.from));
+  options.to = resolved(graph, std::move(options.to));
+  graph.layout = options.layout;
   begin_at(graph, options.from);
   if (!options.to.empty()) {
     for (const std::string& value : options.to) {

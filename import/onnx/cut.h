@@ -9,7 +9,7 @@ namespace octet::detail::onnx_import {
 
 /// Leaves of the graph what lies between `from` and `to`, and gives its inputs their shapes. Throws
 /// InvalidArgument for names that the graph does not have, and shapes that its own contradict.
-void cut(Graph& graph, const ImportOptions& options);
+void cut(Graph& graph, ImportOptions options);
 
 /// The values that the nodes in front of those called `refused` give, for these or as results; none
 /// where there are more than a few, or none.

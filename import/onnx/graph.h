@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/shape.h>
+#include <octet/import/import_options.h>
 #include <octet/runtime/operators/operands.h>
 
 #include <cstddef>
@@ -118,6 +119,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::map<std::string, Constant, std::less<>> constants;
   std::vector<GraphInput> inputs;
+  InputLayout layout = InputLayout::of_readers;
   std::vector<std::string> outputs;
   /// Extents that the file states of values that nodes give.
   std::map<std::string, std::vector<Index>, std::less<>> extents;
@@ -138,6 +140,10 @@ struct Graph {
 /// The graph of a file. Without a folder, weights in external files are refused.
 Graph parse(std::span<const std::uint8_t> bytes,
             const std::optional<std::filesystem::path>& folder);
+
+/// Makes of a graph of opset 1 to 6 one of opset 7. Throws InvalidArgument, naming the node, for
+/// operators that have changed in other ways than Reshape and arithmetic on unlike shapes.
+void renew(Graph& graph);
 
 /// What `node` gives for constants, where it is one of the operators that exporters compute shapes
 /// and reorder weights with; nothing for any other.

@@ -11,7 +11,7 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-constexpr std::int64_t kOldestOpset = 7;
+constexpr std::int64_t kOldestOpset = 1;
 constexpr std::int64_t kNewestOpset = 24;
 /// What looks at every node for every other stays quick.
 constexpr int kMostNodes = 10000;
@@ -60,12 +60,27 @@ std::int64_t opset_of(const onnx::ModelProto& model) {
         "opset_version=17",
         kOldestOpset, kNewestOpset, set.version());
   }
+  // Before IR version 3 files do not say.
+  constexpr std::int64_t kFirstWithOpsets = 3;
+  if (model.has_ir_version() && model.ir_version() < kFirstWithOpsets) return kOldestOpset;
   fail_format("expected the opset of ONNX's operators, found none: is this an ONNX file?");
+}
+
+/// The type of an attribute; by what it has in files before IR version 2, which do not say.
+onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& attribute) {
+  using Proto = onnx::AttributeProto;
+  if (attribute.type() != Proto::UNDEFINED) return attribute.type();
+  if (attribute.has_f()) return Proto::FLOAT;
+  if (attribute.has_i()) return Proto::INT;
+  if (attribute.has_s()) return Proto::STRING;
+  if (attribute.has_t()) return Proto::TENSOR;
+  if (attribute.floats_size() > 0) return Proto::FLOATS;
+  return attribute.ints_size() > 0 ? Proto::INTS : Proto::UNDEFINED;
 }
 
 Attribute attribute_of(const onnx::AttributeProto& attribute, TensorReader& tensors) {
   using Proto = onnx::AttributeProto;
-  switch (attribute.type()) {
+  switch (type_of(attribute)) {
     case Proto::FLOAT:
       return attribute.f();
     case Proto::INT:
@@ -169,6 +184,7 @@ Graph graph_of(const onnx::ModelProto& model, std::size_t file_bytes,
   check_values(graph);
   graph.budget = file_bytes + tensors.external_bytes() + kLeastBudget;
   graph.filled_budget = kFilled;
+  renew(graph);
   return graph;
 }
 

@@ -1,11 +1,13 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
-#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/cut.h>
 #include <octet/import/tflite/import_tflite.h>
 #include <octet/import/tflite/normalization.h>
 #include <octet/import/tflite/operator_layers.h>
+#include <octet/import/tflite/real_model.h>
 
 #include <algorithm>
 #include <cctype>
@@ -30,10 +32,10 @@ const ModelTensor& tensor_at(const IntegerModel& source, std::int32_t index) {
 void require_float(const IntegerModel& source) {
   for (const ModelTensor& tensor : source.tensors) {
     if (tensor.is_constant() || tensor.dtype == DType::float32) continue;
-    throw FormatError(fmt::format(
-        "import_tflite: expected a float model, found tensor \"{}\" of type {}; a quantized model "
-        "is run by Interpreter(read_tflite(path))",
-        printable(tensor.name), to_string(tensor.dtype)));
+    throw FormatError(
+        fmt::format("import_tflite: expected values of float32 or codes with a scale, found tensor "
+                    "\"{}\" of type {} without one",
+                    printable(tensor.name), to_string(tensor.dtype)));
   }
   for (const std::int32_t input : source.inputs) {
     if (!tensor_at(source, input).shape.empty()) continue;
@@ -59,7 +61,9 @@ std::set<std::int32_t> read_tensors(const IntegerModel& source, const Composites
   return read;
 }
 
-std::vector<OperatorLayers> convert_all(const IntegerModel& source) {
+/// Adds the results of operators that cannot be imported to `refusals`.
+std::vector<OperatorLayers> convert_all(const IntegerModel& source,
+                                        std::set<std::int32_t>& refusals) {
   std::vector<OperatorLayers> all;
   std::string refused;
   std::size_t count = 0;
@@ -76,6 +80,7 @@ std::vector<OperatorLayers> convert_all(const IntegerModel& source) {
                                                     : std::move(composite->second));
       }
     } catch (const Error& error) {
+      refusals.insert(op.outputs.begin(), op.outputs.end());
       if (++count > kMostListed) continue;
       const std::string result = op.outputs.empty() ? "" : tensor_at(source, op.outputs[0]).name;
       refused += fmt::format("\n  operator {} ({}, \"{}\"): {}", i, to_string(op.code),
@@ -104,8 +109,8 @@ class ImportedGraph {
   explicit ImportedGraph(const IntegerModel& source)
       : source_(source), model_(source.name.empty() ? "model" : source.name) {}
 
-  Model build() {
-    std::vector<OperatorLayers> converted = convert_all(source_);
+  Model build(std::set<std::int32_t>& refusals) {
+    std::vector<OperatorLayers> converted = convert_all(source_, refusals);
     for (const std::int32_t input : source_.inputs) {
       const ModelTensor& tensor = tensor_at(source_, input);
       values_[input] = model_.input(tensor.example_shape(), name_for(tensor.name, "input"));
@@ -195,22 +200,112 @@ class ImportedGraph {
   std::vector<std::pair<std::size_t, std::int32_t>> results_;
 };
 
-}  // namespace
-
-Model import_float_model(const IntegerModel& source) {
+Model import_reals(const IntegerModel& source, std::set<std::int32_t>& refusals) {
   source.validate();
   require_float(source);
   try {
-    return ImportedGraph(source).build();
+    return ImportedGraph(source).build(refusals);
   } catch (const InvalidArgument& error) {
     throw FormatError(fmt::format("import_tflite: {}", error.what()));
   }
 }
 
-Model import_tflite(const std::filesystem::path& path) {
-  const IntegerModel source = read_tflite(path, HybridWeights::as_floats);
+/// The names of the values in front of the operators whose results are `refusals`.
+std::vector<std::string> ends_of(const IntegerModel& source,
+                                 const std::set<std::int32_t>& refusals) {
+  std::vector<detail::Link> links;
+  for (const Operator& op : source.operators) {
+    const bool refused = std::ranges::any_of(
+        op.outputs, [&](std::int32_t output) { return refusals.contains(output); });
+    links.push_back({op.inputs, op.outputs, refused});
+  }
+  std::set<std::int32_t> constants = {-1};
+  for (std::size_t i = 0; i < source.tensors.size(); ++i) {
+    if (source.tensors[i].is_constant()) constants.insert(static_cast<std::int32_t>(i));
+  }
+  std::vector<std::string> names;
+  for (const std::int32_t end :
+       detail::ends_in_front_of(links, source.inputs, source.outputs, constants)) {
+    names.push_back(tensor_at(source, end).name);
+  }
+  return names;
+}
+
+/// Imports what `reading` asks for. Where that fails, `ends` is what leaves out the operators that
+/// were refused, if there are such.
+Model import_part(std::span<const std::uint8_t> bytes, const TfliteReading& reading,
+                  std::vector<std::string>& ends) {
+  IntegerModel source;
   try {
-    return import_float_model(source);
+    source = detail::real_model(detail::read_part(bytes, reading));
+  } catch (const detail::BudgetSpent&) {
+    throw;
+  } catch (const FormatError&) {
+    if (reading.to.empty()) ends = detail::readable_ends(bytes);
+    throw;
+  }
+  std::set<std::int32_t> refusals;
+  try {
+    return import_reals(source, refusals);
+  } catch (const FormatError&) {
+    if (!refusals.empty()) ends = ends_of(source, refusals);
+    throw;
+  }
+}
+
+/// The ends that leave out what cannot be imported, by trying; none where there are no such.
+std::vector<std::string> tried_ends(std::span<const std::uint8_t> bytes, TfliteReading reading,
+                                    std::vector<std::string> ends) {
+  constexpr int kMostTries = 4;
+  for (int i = 0; i < kMostTries && !ends.empty() && ends != reading.to; ++i) {
+    reading.to = std::exchange(ends, {});
+    try {
+      import_part(bytes, reading, ends);
+      return reading.to;
+    } catch (const FormatError&) {
+      // `ends` leave out more, or there are none.
+    }
+  }
+  return {};
+}
+
+Model import_or_propose(std::span<const std::uint8_t> bytes, const TfliteReading& reading) {
+  std::vector<std::string> ends;
+  try {
+    return import_part(bytes, reading, ends);
+  } catch (const FormatError& error) {
+    if (!reading.to.empty()) throw;
+    const std::string what = error.what();
+    const std::vector<std::string> tried = tried_ends(bytes, reading, std::move(ends));
+    if (tried.empty()) throw;
+    throw FormatError(what + detail::proposal(tried));
+  }
+}
+
+}  // namespace
+
+Model import_float_model(const IntegerModel& source) {
+  std::set<std::int32_t> refusals;
+  return import_reals(source, refusals);
+}
+
+Model import_tflite(const std::filesystem::path& path, const ImportOptions& options) {
+  if (options.layout == InputLayout::channels_first) {
+    throw InvalidArgument(
+        fmt::format("import_tflite: --layout: expected an .onnx file, found '{}': a .tflite file "
+                    "has its channels last",
+                    path.string()));
+  }
+  if (!options.shapes.empty()) {
+    throw InvalidArgument(
+        fmt::format("import_tflite: --shape: expected an .onnx file, found '{}': a .tflite file "
+                    "states the extents of \"{}\" itself",
+                    path.string(), printable(options.shapes.begin()->first)));
+  }
+  const MappedFile file(path);
+  try {
+    return import_or_propose(
+        file.bytes(), {.hybrid = HybridWeights::as_floats, .from = options.from, .to = options.to});
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("'{}': {}", path.string(), error.what()));
   }

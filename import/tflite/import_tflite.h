@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/import/import_options.h>
 #include <octet/layers/model.h>
 #include <octet/runtime/integer_model.h>
 
@@ -7,7 +8,7 @@
 
 namespace octet {
 
-/// The model of a float `.tflite` file, to be quantized, trained on, or run: what
+/// The model of a `.tflite` file in floats, to be quantized, trained on, or run: what
 /// read_tflite() reads, as layers. An operator becomes one layer, and one more where an activation
 /// is fused into it that the layer has not; a layer has the name of its operator's result where
 /// that is made of letters, digits and '_', and no other has it, and one of the operator and a
@@ -32,12 +33,15 @@ namespace octet {
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH, ELU, GELU              LeakyReLU, HardSwish, ELU, GELU
 ///
-/// Weights of float16, and of int8 beside activations of float32, become float32.
+/// Weights of float16, and of int8 beside activations of float32, become float32; so do all numbers
+/// of a quantized file, whose QUANTIZE and DEQUANTIZE become nothing. Its scales of activations are
+/// not kept: calibration finds them anew.
 ///
 /// Throws as read_tflite(), and FormatError that names every operator that cannot be imported, its
-/// number and why, and says how many of the others can; for a model that is quantized, and one
-/// without a batch axis.
-Model import_tflite(const std::filesystem::path& path);
+/// number and why, says how many of the others can, and proposes `options.to` as read_tflite()
+/// does; for a model without a batch axis. Throws InvalidArgument for `options.shapes` and a layout
+/// with channels first: the file states its shapes, and has channels last.
+Model import_tflite(const std::filesystem::path& path, const ImportOptions& options = {});
 
 /// Imports a float model that has been read into memory.
 Model import_float_model(const IntegerModel& source);

@@ -3,6 +3,7 @@ target_sources(octet PRIVATE
   tflite/function_layers.cpp
   tflite/import_tflite.cpp
   tflite/normalization.cpp
-  tflite/operator_layers.cpp)
+  tflite/operator_layers.cpp
+  tflite/real_model.cpp)
 
 octet_public_headers(tflite/import_tflite.h)

@@ -19,10 +19,13 @@ using Values = std::vector<float>;
 
 // Numbers of the format.
 enum Code : std::int32_t {
+  kDepthToSpace = 5,
   kEmbeddingLookup = 7,
   kReshape = 22,
+  kSpaceToDepth = 26,
   kGather = 36,
   kMean = 40,
+  kDiv = 42,
   kStridedSlice = 45,
   kCast = 53,
   kSlice = 65,
@@ -34,14 +37,16 @@ enum Code : std::int32_t {
   kSplitV = 102
 };
 enum Options : std::uint8_t {
+  kSpaceToDepths = 19,
   kReducer = 27,
   kStrided = 32,
   kPacked = 59,
   kUnpacked = 64,
-  kSplitVs = 79
+  kSplitVs = 79,
+  kDepthToSpaces = 94
 };
 
-/// What a file computes of the halves 0, 0.5, 1, ..., which are codes of int8, too.
+/// What a file computes of the halves 0, 0.5, 1, ..., which are codes of int8 and uint8, too.
 struct Case {
   std::string name;
   Extents input;
@@ -120,6 +125,31 @@ std::vector<Case> cases() {
          return Extents{y};
        },
        {{0, 0.5F, 1, 1.5F}}},
+      {"DEPTH_TO_SPACE",
+       {-1, 1, 2, 4},
+       [](File& f, Type type) {
+         const auto y = f.add(type, {-1, 2, 4, 1});
+         f.op(kDepthToSpace, {0}, {y}, kDepthToSpaces, {2});
+         return Extents{y};
+       },
+       {{0, 0.5F, 2, 2.5F, 1, 1.5F, 3, 3.5F}}},
+      {"SPACE_TO_DEPTH",
+       {-1, 2, 4, 1},
+       [](File& f, Type type) {
+         const auto y = f.add(type, {-1, 1, 2, 4});
+         f.op(kSpaceToDepth, {0}, {y}, kSpaceToDepths, {2});
+         return Extents{y};
+       },
+       {{0, 0.5F, 2, 2.5F, 1, 1.5F, 3, 3.5F}}},
+      {"DIV by a constant",
+       {-1, 3},
+       [](File& f, Type type) {
+         const auto y = f.add(type, {-1, 3});
+         f.op(kDiv, {0, f.add_constant(type, {3}, Values{1, 4, -0.5F})}, {y});
+         return Extents{y};
+       },
+       {{0, 0.125F, -2}},
+       true},
       {"SQUARED_DIFFERENCE",
        {-1, 3},
        [](File& f, Type type) {
@@ -168,9 +198,9 @@ std::vector<Case> cases() {
 
 TEST(TfliteExpand, ComputesWhatTheOperatorDoes) {
   for (const Case& c : cases()) {
-    for (const auto type : {TfliteFile::float32, TfliteFile::int8}) {
+    for (const auto type : {TfliteFile::float32, TfliteFile::int8, TfliteFile::uint8}) {
       if (c.in_floats_alone && type != TfliteFile::float32) continue;
-      SCOPED_TRACE(c.name + (type == TfliteFile::int8 ? " of int8" : " of floats"));
+      SCOPED_TRACE(c.name + " of type " + std::to_string(type));
       TfliteFile file;
       file.add(type, c.input);
       const Extents outputs = c.add(file, type);
@@ -204,6 +234,12 @@ TEST(TfliteExpand, NamesWhatItDoesNotTake) {
          f.op(kUnpack, {0}, {y}, kPacked, {1, 1});
        },
        "expected UnpackOptions, found PackOptions"},
+      {[](TfliteFile& f, auto y) {
+         f.op(kDiv, {0, 0}, {y});
+       },
+       "a constant to divide by, found float32 and 't0'"},
+      {[](TfliteFile& f, auto y) { f.op(kDepthToSpace, {0}, {y}, kDepthToSpaces, {2}); },
+       "and a block, found [1, 4] and 2"},
       {[](TfliteFile& f, auto y) {
          f.op(kSlice, {0, 0, 0}, {y});
        },

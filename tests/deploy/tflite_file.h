@@ -17,19 +17,33 @@ namespace octet::test {
 /// A file in the making; every add_* returns the index of the new tensor.
 class TfliteFile {
  public:
-  enum Type : std::int8_t { float32 = 0, int32 = 2, int8 = 9, resource = 13 };
+  enum Type : std::int8_t {
+    float32 = 0,
+    int32 = 2,
+    uint8 = 3,
+    boolean = 6,
+    int8 = 9,
+    resource = 13
+  };
   using Extents = std::vector<std::int32_t>;
 
   /// A tensor that is computed, or an input; an extent of -1 is open, and 1 in the shape.
-  std::int32_t add(Type type, const Extents& signature) { return tensor(type, signature, 0); }
+  std::int32_t add(Type type, const Extents& signature) {
+    return tensor(type, signature, 0, middle(type));
+  }
 
   template <class T>
   std::int32_t add_constant(Type type, const Extents& shape, const std::vector<T>& values) {
+    return add_constant(type, shape, values, middle(type));
+  }
+  template <class T>
+  std::int32_t add_constant(Type type, const Extents& shape, const std::vector<T>& values,
+                            std::int64_t zero_point) {
     b_.ForceVectorAlignment(values.size() * sizeof(T), 1, 16);
     const auto bytes = b_.CreateVector(reinterpret_cast<const std::uint8_t*>(values.data()),
                                        values.size() * sizeof(T));
     buffers_.push_back(table({{0, bytes.o}}));
-    return tensor(type, shape, static_cast<std::uint32_t>(buffers_.size()));
+    return tensor(type, shape, static_cast<std::uint32_t>(buffers_.size()), zero_point);
   }
   std::int32_t add_numbers(const Extents& values) {
     return add_constant(int32, {static_cast<std::int32_t>(values.size())}, values);
@@ -122,16 +136,20 @@ class TfliteFile {
     operators_.emplace_back(b_.EndTable(place));
   }
 
-  std::int32_t tensor(Type type, const Extents& signature, std::uint32_t buffer) {
+  /// The zero point of codes, whose scale is 0.5.
+  static std::int64_t middle(Type type) { return type == uint8 ? 128 : 0; }
+
+  std::int32_t tensor(Type type, const Extents& signature, std::uint32_t buffer,
+                      std::int64_t zero_point) {
     Extents shape = signature;
     for (std::int32_t& extent : shape) extent = extent < 0 ? 1 : extent;
     const auto extents = b_.CreateVector(shape);
     const auto open = b_.CreateVector(signature);
     const auto name = b_.CreateString("t" + std::to_string(tensors_.size()));
     flatbuffers::uoffset_t grid = 0;
-    if (type == int8) {
+    if (type == int8 || type == uint8) {
       const auto scales = b_.CreateVector(std::vector<float>{0.5F});
-      const auto zeros = b_.CreateVector(std::vector<std::int64_t>{0});
+      const auto zeros = b_.CreateVector(std::vector<std::int64_t>{zero_point});
       grid = table({{2, scales.o}, {3, zeros.o}}).o;
     }
     const auto start = b_.StartTable();

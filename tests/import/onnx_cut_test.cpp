@@ -94,5 +94,28 @@ TEST(OnnxShapes, AKnownBatchOfOneMayStandOnEitherSide) {
   for (Index i = 0; i < 6; ++i) EXPECT_EQ(y.data()[i], x.data()[i % 3]);
 }
 
+/// The importer's own choice is that of the readers: channels first for a MaxPool, as given for
+/// Relu.
+TEST(OnnxCut, TheLayoutOfInputsMayBeSaid) {
+  const Message pool =
+      node("MaxPool", {"x"}, "y", {attribute("kernel_shape", std::vector<std::int64_t>{1, 1})});
+  const Shape first{3, 4, 2};
+  const Shape given{2, 3, 4};
+  struct Row {
+    Message reader;
+    InputLayout layout;
+    Shape input;
+  };
+  for (const Row& row :
+       {Row{pool, InputLayout::of_readers, first}, Row{pool, InputLayout::as_given, given},
+        Row{node("Relu", {"x"}, "y"), InputLayout::of_readers, given},
+        Row{node("Relu", {"x"}, "y"), InputLayout::channels_first, first}}) {
+    const Model model = import_onnx(onnx_file({-1, 2, 3, 4}, {row.reader}), {.layout = row.layout});
+    EXPECT_EQ(model.input_shape(), row.input);
+    const Tensor x = Tensor::uniform(row.input.with_batch(2), Random(1));
+    EXPECT_EQ(model.forward(x).size(), x.size());
+  }
+}
+
 }  // namespace
 }  // namespace octet::test::onnx_cut_test

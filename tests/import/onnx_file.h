@@ -116,7 +116,8 @@ inline Message value_info(const std::string& name, const std::vector<std::int64_
   return Message().text(1, name).message(2, Message().message(1, type));
 }
 
-/// A file with input "x" of `input`, -1 for an open extent, and output "y".
+/// A file with input "x" of `input`, -1 for an open extent, and output "y". Opset 0 is a file of IR
+/// version 1, which states none.
 inline std::vector<std::uint8_t> onnx_file(const std::vector<std::int64_t>& input,
                                            const std::vector<Message>& nodes,
                                            const std::vector<Message>& tensors = {},
@@ -126,11 +127,10 @@ inline std::vector<std::uint8_t> onnx_file(const std::vector<std::int64_t>& inpu
   graph.text(2, "g");
   for (const Message& each : tensors) graph.message(5, each);
   graph.message(11, value_info("x", input)).message(12, value_info("y", {-1, 1}));
-  return Message()
-      .number(1, 8)
-      .message(7, graph)
-      .message(8, Message().text(1, "").number(2, opset))
-      .bytes();
+  Message file;
+  file.number(1, opset == 0 ? 1 : 8).message(7, graph);
+  if (opset != 0) file.message(8, Message().text(1, "").number(2, opset));
+  return file.bytes();
 }
 
 }  // namespace octet::test

@@ -125,9 +125,9 @@ TEST(OnnxRefusals, NameOperatorNodeAndReason) {
 }
 
 TEST(OnnxRefusals, OpsetsOutsideOfTheRange) {
-  for (const std::int64_t opset : {6, 25}) {
+  for (const std::int64_t opset : {-1, 25}) {
     const Bytes file = onnx_file({-1, 4}, {node("Relu", {"x"}, "y")}, {}, opset);
-    EXPECT_THAT(message_of<InvalidArgument>(file), testing::HasSubstr("opset 7 to 24"));
+    EXPECT_THAT(message_of<InvalidArgument>(file), testing::HasSubstr("opset 1 to 24"));
   }
 }
 

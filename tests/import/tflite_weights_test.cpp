@@ -106,7 +106,7 @@ TEST(TfliteWeights, OfInt8BesideFloatsAreImportedAsFloats) {
   for (const std::vector<float>& scales : {std::vector{0.5F}, std::vector{0.5F, 0.25F}}) {
     const Bytes file = hybrid(scales);
     expect_throws<FormatError>([&] { from_tflite(file); }, {"FULLY_CONNECTED", "float32"});
-    const Model model = import_float_model(from_tflite(file, HybridWeights::as_floats));
+    const Model model = import_float_model(from_tflite(file, {.hybrid = HybridWeights::as_floats}));
     const Tensor y = model.forward(Tensor::from({1, 3}, std::vector<float>{1.0F, 2.0F, 3.0F}));
     EXPECT_FLOAT_EQ(y.at({0, 0}), 0.5F * (1.0F - 4.0F + 9.0F) + 0.5F);
     EXPECT_FLOAT_EQ(y.at({0, 1}), scales.back() * (127.0F - 254.0F) - 0.25F);

@@ -173,6 +173,60 @@ Imported import_transpose(Builder& builder, const Node& node) {
   return result;
 }
 
+/// `x`, whose batch is in front, with its axes in the order `axes`: another way to read it.
+Imported permuted(const Imported& x, const std::vector<Index>& axes) {
+  Imported result = x;
+  std::vector<Index> extents;
+  for (const Index axis : axes) extents.push_back(x.logical[axis]);
+  result.logical = Shape(std::move(extents));
+  for (Index& axis : result.axes) {
+    if (axis >= 0) axis = std::ranges::find(axes, axis) - axes.begin();
+  }
+  return result;
+}
+
+/// The block of DepthToSpace and SpaceToDepth, which divides extents of images into whole parts.
+Index block_of(const Node& node, const Imported& x, const std::vector<Index>& divided) {
+  constexpr Index kMost = 1 << 12;
+  const Index block = node.integer("blocksize", 0);
+  if (x.logical.rank() != 3 || block < 1 || block > kMost ||
+      std::ranges::any_of(divided, [&](Index axis) {
+        return x.logical[axis] % (axis == 0 ? block * block : block) != 0;
+      })) {
+    refuse(
+        "expected images [batch, channels, height, width] of whole blocks, found [batch, {}] and "
+        "a blocksize of {}",
+        fmt::join(x.logical, ", "), block);
+  }
+  return block;
+}
+
+/// Channels [block, block, c], or [c, block, block] in mode CRD, as blocks of pixels.
+Imported import_depth_to_space(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Index b = block_of(node, x, {0});
+  const std::string mode = node.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") refuse("expected mode DCR or CRD, found {}", mode);
+  const Index c = x.logical[0] / (b * b);
+  const Index h = x.logical[1];
+  const Index w = x.logical[2];
+  const Imported apart =
+      mode == "DCR" ? permuted(builder.reshaped(node, x, {b, b, c, h, w}), {2, 3, 0, 4, 1})
+                    : permuted(builder.reshaped(node, x, {c, b, b, h, w}), {0, 3, 1, 4, 2});
+  return builder.image(node, builder.reshaped(node, apart, {c, h * b, w * b}));
+}
+
+/// Blocks of pixels as channels [block, block, c].
+Imported import_space_to_depth(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Index b = block_of(node, x, {1, 2});
+  const Index c = x.logical[0];
+  const Index h = x.logical[1] / b;
+  const Index w = x.logical[2] / b;
+  const Imported apart = permuted(builder.reshaped(node, x, {c, h, b, w, b}), {2, 4, 0, 1, 3});
+  return builder.image(node, builder.reshaped(node, apart, {b * b * c, h, w}));
+}
+
 /// A list of numbers: an attribute up to some opset, an input since.
 Integers numbers_of(const Builder& builder, const Node& node, std::string_view key, std::size_t i) {
   const Constant* given = builder.constant(node, i);
@@ -316,15 +370,17 @@ Imported import_split(Builder& builder, const Node& node) {
   return first;
 }
 
-constexpr std::array<Operator, 9> kShapeOperators = {{{"Flatten", import_flatten},
-                                                      {"Gather", import_gather},
-                                                      {"Pad", import_pad},
-                                                      {"Reshape", import_reshape},
-                                                      {"Slice", import_slice},
-                                                      {"Split", import_split},
-                                                      {"Squeeze", import_squeeze},
-                                                      {"Transpose", import_transpose},
-                                                      {"Unsqueeze", import_unsqueeze}}};
+constexpr std::array<Operator, 11> kShapeOperators = {{{"DepthToSpace", import_depth_to_space},
+                                                       {"Flatten", import_flatten},
+                                                       {"Gather", import_gather},
+                                                       {"Pad", import_pad},
+                                                       {"Reshape", import_reshape},
+                                                       {"Slice", import_slice},
+                                                       {"SpaceToDepth", import_space_to_depth},
+                                                       {"Split", import_split},
+                                                       {"Squeeze", import_squeeze},
+                                                       {"Transpose", import_transpose},
+                                                       {"Unsqueeze", import_unsqueeze}}};
 
 }  // namespace
 
