@@ -183,10 +183,11 @@ Case survey(const fs::path& file, const ImportOptions& options) {
           file, {.hybrid = HybridWeights::as_floats, .from = options.from, .to = options.to});
       codes = is_quantized(source);
       if (codes) run_codes(source, made);
+      made.json["loads"] = codes;
     }
     made.json["kind"] = codes ? "codes" : "floats";
-    made.json["loads"] = true;
     Model model = is_onnx ? import_onnx(file, options) : import_tflite(file, options);
+    made.json["loads"] = true;
     if (!codes) run_floats(model, made);
     made.json["steps"] = quantized_steps(model);
   } catch (const std::exception& error) {
