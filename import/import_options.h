@@ -24,7 +24,7 @@ struct ImportOptions {
   std::vector<std::string> from{};
   /// Values of the file that become the outputs of the model; none: those of the file.
   std::vector<std::string> to{};
-  /// Of inputs of three and four axes in .onnx files.
+  /// How inputs of three and four axes lie in .onnx files.
   InputLayout layout = InputLayout::of_readers;
 };
 

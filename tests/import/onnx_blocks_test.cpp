@@ -23,7 +23,7 @@ struct Place {
 struct Blocks {
   const char* op;
   std::vector<Message> attributes;
-  /// Of images, in ONNX's order with the batch in front.
+  /// The extents of images, in the order of ONNX with the batch in front.
   std::vector<std::int64_t> from;
   Shape to;
   std::function<Place(const Place&)> place;
