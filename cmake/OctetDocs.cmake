@@ -34,7 +34,7 @@ if(DOXYGEN_FOUND)
   doxygen_add_docs(docs
     docs/index.md README.md docs/tutorial.md docs/howto docs
     CONTRIBUTING.md SECURITY.md tests/interop/README.md CHANGELOG.md
-    core runtime layers deploy train compress import report examples ${programs}
+    core frontend runtime layers deploy train compress import report examples ${programs}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
 else()
   add_custom_target(docs

@@ -10,7 +10,7 @@ cd "$1"
 most=3
 
 folders=()
-for folder in core runtime layers deploy train compress import report command_line application examples tools; do
+for folder in core frontend runtime layers deploy train compress import report command_line application examples tools; do
   [ ! -d "$folder" ] || folders+=("$folder")
 done
 grep -rE '^ *# *include *<octet/[^>]*\.h>' --include='*.h' --include='*.cpp' "${folders[@]}" |

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 
 rooms=()
-for room in core runtime layers deploy train compress import report command_line application examples tools; do
+for room in core frontend runtime layers deploy train compress import report command_line application examples tools; do
   [ ! -d "$room" ] || rooms+=("$room")
 done
 grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" | awk '
@@ -17,8 +17,9 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["core/ops"] = below["core/quant"] " core/ops"
     below["core"] = below["core/quant"]
     below["runtime"] = "runtime " below["core/quant"]
+    below["frontend"] = "frontend " below["core/quant"]
     below["layers"] = "layers runtime " below["core/ops"]
-    below["deploy"] = "deploy " below["layers"]
+    below["deploy"] = "deploy frontend " below["layers"]
     below["train"] = "train " below["deploy"]
     below["compress"] = "compress " below["train"]
     below["import"] = "import " below["train"]
@@ -29,7 +30,7 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["examples"] = "examples " below["application"]
     below["tools"] = "tools " below["application"]
     no_tensors["core/arithmetic"] = no_tensors["core/kernels"] = no_tensors["core/quant"] = 1
-    no_tensors["runtime"] = 1
+    no_tensors["runtime"] = no_tensors["frontend"] = 1
   }
   function room_of(path, parts) {
     split(path, parts, "/")

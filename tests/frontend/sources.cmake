@@ -1,0 +1,2 @@
+set(OCTET_FRONTEND_TESTS
+  frontend/log_mel_test.cpp)
