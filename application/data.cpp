@@ -89,6 +89,11 @@ Dataset load_test(const std::string& path, const DataOptions& options) {
 DataSplit prepared(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
   if (!options.mean.empty() || !options.deviation.empty()) {
+    if (!data.train.front_end().empty()) {
+      throw command_line::UsageError(
+          "--mean and --std: expected data without a --front-end, whose features are bytes that "
+          "firmware computes; leave them out");
+    }
     data.train = normalized(data.train, options);
     data.test = normalized(data.test, options);
   }

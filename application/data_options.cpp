@@ -57,6 +57,16 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   command_line::add_number(
       app, "--sample-rate", options.sample_rate, command_line::Count{1, 1U << 30U},
       "Samples a second that sounds have to have; default: those of the first");
+  app.add_option("--front-end", options.front_end,
+                 "Turns sounds into features, in integers that the C source computes too: log-mel, "
+                 "or micro-speech, with noise reduction and gain control; default: samples")
+      ->check(CLI::IsMember({"log-mel", "micro-speech"}));
+  command_line::add_number(app, "--frame", options.frame_ms, command_line::Count{1, 10000},
+                           "Milliseconds of sound that features are made of; default: 30");
+  command_line::add_number(app, "--frame-hop", options.frame_hop_ms, command_line::Count{1, 10000},
+                           "How many milliseconds later the next frame begins; default: 20");
+  command_line::add_number(app, "--mel-channels", options.mel_channels, command_line::Count{1, 256},
+                           "Features of a frame; default: 40");
   app.add_option("--target-column", options.target_column,
                  "The column of a CSV file with the classes or numbers; default: the last")
       ->check(named)

@@ -4,6 +4,7 @@
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/deploy/runtime_warnings.h>
+#include <octet/frontend/log_mel.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
 #include <octet/train/distributed/exchange_table.h>
@@ -212,6 +213,7 @@ class Run {
                        .calibration_batches = calibration_batches(options_),
                        .profile = options_.profile ? &profile : nullptr,
                        .should_stop = [this] { return signals_.requested(); }};
+    if (!data_.train.front_end().empty()) how.metadata[kFrontEndKey] = data_.train.front_end();
     set_losses(how, losses_of(options_.losses, network, names_, data_.train));
     Trainer trainer(network, Adam(std::move(schedule)), std::move(how));
     if (!group_.is_root()) return trainer;

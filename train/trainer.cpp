@@ -361,7 +361,9 @@ void Trainer::score(EpochRecord& record, const Dataset& test) {
 }
 
 IntegerModel Trainer::lower(const LowerOptions& options) const {
-  return octet::lower(WithCurrentKernelRanges(*model_).model(), options);
+  IntegerModel lowered = octet::lower(WithCurrentKernelRanges(*model_).model(), options);
+  lowered.metadata.insert(options_.metadata.begin(), options_.metadata.end());
+  return lowered;
 }
 
 void Trainer::export_int8(const std::filesystem::path& path, const LowerOptions& options) const {

@@ -91,6 +91,8 @@ struct TrainerOptions {
   std::optional<int> freeze_batch_norm_after{};
   /// Collects the time of every step, by phase and layer, unless null.
   Profile* profile = nullptr;
+  /// What exported models carry as metadata beside their own.
+  std::map<std::string, std::string> metadata{};
   /// Called after every step, inside the parallel region (see Callback); true ends fit() there, to
   /// be resumed later. With several ranks all must have it; rank 0's answer counts.
   std::function<bool()> should_stop{};

@@ -59,7 +59,7 @@ typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 :
  */
 int @name@_invoke(@parameters@);
 
-@buffers@@states@#ifndef @NAME@_NO_FLOAT
+@buffers@@states@@sound@#ifndef @NAME@_NO_FLOAT
 /*
  * For callers who have floats; @these@ alone compute in them, and need a compiler that rounds
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
@@ -207,6 +207,7 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   f["model"] = comment_text(plan.model->name);
   f["parameters"] = c_parameters(plan);
   f["states"] = c_state_declarations(plan);
+  f["sound"] = c_front_end_declarations(plan);
   fill_ends(plan, f);
   f["flash"] = std::to_string(figures.flash_bytes);
   f["ram"] = std::to_string(figures.ram_bytes);

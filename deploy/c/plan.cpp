@@ -181,6 +181,9 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.inputs = ends_of(*plan.model, plan.model->inputs, "input");
   plan.outputs = ends_of(*plan.model, plan.model->outputs, "output");
   plan.states = kept_states(model);
+  if (const auto entry = model.metadata.find(kFrontEndKey); entry != model.metadata.end()) {
+    plan.front_end = LogMel::parse(entry->second);
+  }
   return plan;
 }
 

@@ -3,6 +3,7 @@
 #include <octet/deploy/c/row_chain.h>
 #include <octet/deploy/c/text.h>
 #include <octet/deploy/c/writer.h>
+#include <octet/frontend/log_mel.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/streaming_interpreter.h>
 
@@ -79,6 +80,8 @@ struct CPlan {
   std::vector<CEnd> inputs;
   std::vector<CEnd> outputs;
   CarriedStates states;
+  /// What makes the input of sound; none where the model does not say.
+  std::optional<LogMel> front_end;
 
   /// @name@ and @NAME@: what every template may use.
   Fillings fillings() const;
@@ -176,6 +179,17 @@ std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers);
 /// empty for a model without states.
 std::string c_state_declarations(const CPlan& plan);
 std::string c_state_functions(const CPlan& plan);
+
+/// The codes of real values of an input, a byte each.
+void quantize_codes(std::span<const float> values, const ModelTensor& input, Rounding rounding,
+                    std::uint8_t* codes);
+
+/// The state and the functions of a model's front end, for the header and for the source, and the
+/// bytes of its tables; empty and 0 for a model without one. Throws FormatError where the front end
+/// does not fill the model's input.
+std::string c_front_end_declarations(const CPlan& plan);
+std::string c_front_end(const CPlan& plan);
+std::int64_t c_front_end_bytes(const CPlan& plan);
 
 /// The text of NAME.h.
 /// `other_ram_bytes` is what the static buffers take with the other CCode.

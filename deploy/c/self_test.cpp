@@ -35,19 +35,6 @@ int main(void)
 #endif
 )";
 
-/// The codes of one input of a sample.
-void quantize_codes(std::span<const float> values, const ModelTensor& input, Rounding rounding,
-                    std::uint8_t* codes) {
-  const auto run = [&]<class Code>(Code* to) {
-    quantize(values, stored_params(input), std::span(to, values.size()), quantize_mode(rounding));
-  };
-  if (input.dtype == DType::int8) {
-    run(reinterpret_cast<std::int8_t*>(codes));
-  } else {
-    run(codes);
-  }
-}
-
 /// The most samples that golden inputs and outputs may have. Throws InvalidArgument where one is
 /// too large: shapes in a small file can ask for that.
 std::size_t most_samples(const CPlan& plan) {
@@ -128,6 +115,18 @@ std::string golden_output(const CPlan& plan, std::size_t k, const Interpreter& i
 }
 
 }  // namespace
+
+void quantize_codes(std::span<const float> values, const ModelTensor& input, Rounding rounding,
+                    std::uint8_t* codes) {
+  const auto run = [&]<class Code>(Code* to) {
+    quantize(values, stored_params(input), std::span(to, values.size()), quantize_mode(rounding));
+  };
+  if (input.dtype == DType::int8) {
+    run(reinterpret_cast<std::int8_t*>(codes));
+  } else {
+    run(codes);
+  }
+}
 
 std::string c_self_test(const CPlan& plan, const CSourceOptions& options) {
   const std::vector<std::uint8_t> inputs = golden_inputs(plan, options);

@@ -171,7 +171,7 @@ CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   figures.rows = plan.chain ? plan.rows : 0;
   figures.caller_bytes = caller_bytes(plan);
   figures.ram_bytes = plan.arena_bytes + detail::c_unpacked_bytes(layers);
-  figures.flash_bytes = plan.constant_bytes;
+  figures.flash_bytes = plan.constant_bytes + detail::c_front_end_bytes(plan);
   for (const CLayer& layer : layers) {
     figures.flash_bytes += layer.flash_bytes;
     figures.macs += layer.macs;
@@ -221,6 +221,7 @@ CSource make_source(const CPlan& plan, const std::vector<CLayer>& layers,
   result.source += detail::c_row_functions(plan);
   result.source += invoke_text(plan);
   result.source += detail::c_state_functions(plan);
+  if (plan.front_end) result.source += "\n" + detail::c_front_end(plan);
   result.source += float_helpers_text(plan);
   result.source += detail::c_self_test(plan, options);
   return result;

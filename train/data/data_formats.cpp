@@ -118,8 +118,9 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = "WAV",
           .looks = "a folder of .wav files by class",
-          .takes = with_split(
-              {"class-names", "class-from", "sample-rate", "length", "padding", "max-data-bytes"}),
+          .takes =
+              with_split({"class-names", "class-from", "sample-rate", "length", "padding",
+                          "front-end", "frame", "frame-hop", "mel-channels", "max-data-bytes"}),
           .recognizes = is_wav_folder,
           .load = load_wav_folder,
       },

@@ -42,6 +42,13 @@ struct DataOptions {
   bool grey = false;
   /// The samples a second that sounds have to have; 0: those of the first file.
   int sample_rate = 0;
+  /// What turns sounds of one channel into features: "log-mel" (plain_log_mel()) or "micro-speech"
+  /// (micro_speech()). Examples are then [frames, mel_channels], each of frame_ms, one every
+  /// frame_hop_ms, and `length` counts samples. Empty: samples as they are.
+  std::string front_end{};
+  int frame_ms = 30;
+  int frame_hop_ms = 20;
+  int mel_channels = 40;
   /// Columns of CSV files, by their names, or by their numbers from 0 without a header. The target:
   /// empty for the last column.
   std::string target_column{};

@@ -200,6 +200,11 @@ Dataset Dataset::with_class_names(std::vector<std::string> names) && {
   return std::move(*this);
 }
 
+Dataset Dataset::with_front_end(std::string description) && {
+  front_end_ = std::move(description);
+  return std::move(*this);
+}
+
 struct Dataset::SharedReader {
   explicit SharedReader(std::shared_ptr<DatasetReader> of) : reader(std::move(of)) {}
 

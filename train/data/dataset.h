@@ -113,6 +113,11 @@ class Dataset {
   Dataset with_class_names(std::vector<std::string> names) &&;
   /// Empty where no names were given.
   const std::vector<std::string>& class_names() const { return class_names_; }
+  /// The examples with the description of the front end that has made them of sounds
+  /// (LogMel::description()), which models that are trained on them carry.
+  Dataset with_front_end(std::string description) &&;
+  /// Empty where there is none.
+  const std::string& front_end() const { return front_end_; }
   /// All labels. Throws InvalidArgument if the targets are tensors, and for a set with a reader.
   std::span<const std::int32_t> labels() const;
   /// The shape of one example's target. Throws InvalidArgument where targets are labels.
@@ -187,6 +192,7 @@ class Dataset {
   std::vector<float> floats_;
   int classes_ = 0;
   std::vector<std::string> class_names_;
+  std::string front_end_;
   std::vector<std::int32_t> labels_;
   /// None where the targets are labels.
   std::optional<Shape> target_shape_;

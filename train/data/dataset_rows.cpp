@@ -226,6 +226,7 @@ Dataset Dataset::select(std::size_t count, FunctionRef<std::size_t(std::size_t)>
   result.floats_ = rows(floats_, example_size_);
   result.classes_ = classes_;
   result.class_names_ = class_names_;
+  result.front_end_ = front_end_;
   result.labels_ = rows(labels_, 1);
   result.target_shape_ = target_shape_;
   if (target_shape_) {

@@ -125,6 +125,10 @@ std::vector<std::string_view> given_options(const DataOptions& options) {
   add("image-size", options.height != plain.height || options.width != plain.width);
   add("grey", options.grey != plain.grey);
   add("sample-rate", options.sample_rate != plain.sample_rate);
+  add("front-end", options.front_end != plain.front_end);
+  add("frame", options.frame_ms != plain.frame_ms);
+  add("frame-hop", options.frame_hop_ms != plain.frame_hop_ms);
+  add("mel-channels", options.mel_channels != plain.mel_channels);
   add("target-column", options.target_column != plain.target_column);
   add("numbers", options.numbers != plain.numbers);
   add("group-column", options.group_column != plain.group_column);

@@ -30,6 +30,7 @@ target_sources(octet_training PRIVATE
   data/resize_image.cpp
   data/sequence_set.cpp
   data/set_name.cpp
+  data/sound_features.cpp
   data/split_data.cpp
   data/targets.cpp
   data/text_blocks.cpp

@@ -3,6 +3,7 @@
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/set_name.h>
+#include <octet/train/data/sound_features.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <optional>
@@ -26,6 +27,7 @@ class SoundFolder {
       : folder_(folder), options_(options), rate_(options.sample_rate) {}
 
   Dataset read(std::span<const ClassFile> files, std::vector<std::string> known) {
+    if (!options_.front_end.empty()) return read_features(files, std::move(known));
     std::optional<SequenceSet> set;
     for (const ClassFile& file : files) {
       const std::string name = file.path.string();
@@ -38,6 +40,17 @@ class SoundFolder {
   }
 
  private:
+  Dataset read_features(std::span<const ClassFile> files, std::vector<std::string> known) {
+    SoundFeatures features(folder_.string(), options_, std::move(known));
+    for (const ClassFile& file : files) {
+      const std::string name = file.path.string();
+      const Sound sound = read_wav(file.path, options_.length);
+      check(sound, name);
+      features.add(sound, file.class_name, name);
+    }
+    return std::move(features).to_dataset(set_name(folder_));
+  }
+
   void check(const Sound& sound, const std::string& name) {
     if (rate_ == 0) rate_ = sound.rate;
     if (channels_ == 0) channels_ = sound.channels;
@@ -59,11 +72,26 @@ class SoundFolder {
   std::size_t channels_ = 0;
 };
 
+/// Refuses options that do not go with the front end, or without one.
+void require_front_end_options(const DataOptions& options) {
+  if (!options.front_end.empty()) {
+    if (options.padding == SequencePadding::zero) return;
+    throw InvalidArgument(
+        "load_data: --padding: expected zero with --front-end, which adds silence to short sounds, "
+        "found last");
+  }
+  for (const std::string_view name : given_options(options)) {
+    if (name != "frame" && name != "frame-hop" && name != "mel-channels") continue;
+    throw InvalidArgument(fmt::format("load_data: --{} describes a --front-end, found none", name));
+  }
+}
+
 }  // namespace
 
 bool is_wav_folder(const fs::path& folder) { return holds_files(folder, wav_endings()); }
 
 LoadedData load_wav_folder(const fs::path& folder, const DataOptions& options) {
+  require_front_end_options(options);
   const ClassFiles files = list_class_files(folder, wav_endings(), options);
   SoundFolder sounds(folder, options);
   LoadedData data{.train = sounds.read(files.train, options.class_names),

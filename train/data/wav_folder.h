@@ -28,7 +28,8 @@ Sound read_wav(const std::filesystem::path& path, std::size_t most = 0);
 /// Reads WAV files, each an example of the class that list_class_files() gives it, as
 /// [samples, channels]; DataOptions::length brings them to one length. All have to have the rate
 /// and the channels of the first, and the rate DataOptions::sample_rate where that is given: none
-/// is resampled. Throws as list_class_files() and read_wav(); FormatError, which names the file,
+/// is resampled. With DataOptions::front_end examples are features of sounds. Throws as
+/// list_class_files() and read_wav(); FormatError, which names the file,
 /// for another rate or other channels; InvalidArgument where the examples take more than
 /// DataOptions::max_bytes.
 LoadedData load_wav_folder(const std::filesystem::path& folder, const DataOptions& options = {});

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/frontend/log_mel.h>
+#include <octet/tests/frontend/sounds.h>
 #include <octet/tests/train/data/wav_files.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/wav_folder.h>
@@ -75,6 +77,49 @@ TEST_F(WavFolder, WhatIsRefusedIsNamed) {
   write("a/2.wav", {'R', 'I', 'F', 'F'});
   expect_mentions(refused(), "2.wav: expected a WAV file");
   expect_mentions(message_of<IoError>([&] { read_wav(scratch_.path() / "a"); }), "no such file");
+}
+
+TEST_F(WavFolder, AFrontEndTurnsSoundsIntoBytesOfFeatures) {
+  const std::vector<std::int16_t> sound = drawn_sound("noise", 1000);
+  write("a/1.wav", wav_bytes(8000, 1, sound));
+  write("b/1.wav", wav_bytes(8000, 1, std::vector(sound.begin(), sound.begin() + 300)));
+  const DataOptions options{
+      .length = 640, .front_end = "micro-speech", .frame_hop_ms = 10, .mel_channels = 20};
+  const Dataset set = load_data(scratch_.path(), options).train;
+  LogMelOptions same = micro_speech(8000);
+  same.hop_ms = 10;
+  same.channels = 20;
+  const LogMel front_end(same);
+  std::vector<std::uint8_t> expected;
+  for (const std::ptrdiff_t samples : {640, 300}) {
+    std::vector<std::int16_t> heard(sound.begin(), sound.begin() + samples);
+    heard.resize(640);
+    for (const std::uint16_t x : front_end.features(heard))
+      expected.push_back(front_end.to_byte(x));
+  }
+  EXPECT_EQ(set.example_shape(), (Shape{6, 20}));
+  EXPECT_TRUE(std::ranges::equal(set.bytes(), expected));
+  EXPECT_EQ(set.subset(std::vector<std::uint32_t>{1}).front_end(), front_end.description());
+  EXPECT_EQ(set.class_names(), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(WavFolder, WhatAFrontEndDoesNotTakeIsNamed) {
+  write("a/1.wav", wav_bytes(8000, 1, drawn_sound("noise", 300)));
+  const auto wrong = [&](const DataOptions& options) {
+    return message_of<InvalidArgument>([&] { load_data(scratch_.path(), options); });
+  };
+  expect_mentions(wrong({.front_end = "mfcc"}), "expected log-mel or micro-speech, found 'mfcc'");
+  expect_mentions(wrong({.front_end = "log-mel", .mel_channels = 0}), "channels from 1 to 256");
+  expect_mentions(wrong({.padding = SequencePadding::last, .front_end = "log-mel"}),
+                  "--padding: expected zero with --front-end");
+  expect_mentions(wrong({.frame_ms = 20}), "--frame describes a --front-end, found none");
+  expect_mentions(refused({.length = 239, .front_end = "log-mel"}),
+                  "1.wav: expected at least the 240 samples of a frame, found 239");
+  write("a/2.wav", wav_bytes(8000, 1, drawn_sound("noise", 301)));
+  expect_mentions(refused({.front_end = "log-mel"}),
+                  "2.wav: expected 300 samples as in the first sound, found 301; give --length");
+  write("a/1.wav", wav_bytes(8000, 2, drawn_sound("noise", 600)));
+  expect_mentions(refused({.front_end = "log-mel"}), "takes one channel, found 2");
 }
 
 TEST(RealSounds, SpokenDigitsAreReadWhole) {

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <octet/frontend/log_mel.h>
+#include <octet/train/data/class_names.h>
+#include <octet/train/data/data_options.h>
+#include <octet/train/data/dataset.h>
+#include <octet/train/data/wav_folder.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// The front end that DataOptions::front_end and the options beside it name, for sounds of so many
+/// samples a second. Throws InvalidArgument for another name and as LogMel().
+LogMel front_end_of(const DataOptions& options, int sample_rate);
+
+/// Samples as 16-bit integers: 32768 x, rounded, where x is in [-1, 1).
+std::vector<std::int16_t> to_pcm(const std::vector<float>& samples);
+
+/// Examples made of the features of sounds: bytes [frames, channels] (LogMel::to_byte()). With
+/// DataOptions::length each sound is cut to its first samples, or silence is added at its end.
+class SoundFeatures {
+ public:
+  /// `of` is the folder that holds the sounds, for errors.
+  SoundFeatures(std::string of, const DataOptions& options, std::vector<std::string> known_classes);
+
+  /// Adds a sound; `where` is what it is from. Throws FormatError for several channels and a sound
+  /// shorter than a frame; InvalidArgument as front_end_of() and check_data_bytes().
+  void add(const Sound& sound, std::string_view class_name, const std::string& where);
+
+  /// Throws FormatError for no sound, and where no length is given and they have several.
+  Dataset to_dataset(std::string name) &&;
+
+ private:
+  std::string of_;
+  DataOptions options_;
+  ClassNames classes_;
+  std::optional<LogMel> front_end_;
+  std::size_t count_ = 0;
+  std::size_t samples_ = 0;
+  std::vector<std::uint8_t> bytes_;
+};
+
+}  // namespace octet
