@@ -4,6 +4,7 @@
 # it under qemu with a plugin that counts (counter.c there), and holds its output against `octet run`. Without a file:
 # lenet5, dscnn and resnet8 of mnist_qat, untrained, and the files in $OCTET_MLPERF_DIR. Each file is exported with the
 # bytes of each of OCTET_RUNTIMES ("cmsis-nn litert"). OCTET_BIN: where octet and mnist_qat are.
+# OCTET_EXPORT: further options of `octet export`, such as "--c-code small" or "--ram 20000".
 # OCTET_TARGETS ("m4 m55 m0plus rv32imc"), OCTET_OPTIMIZATIONS ("-O3 -Os"), OCTET_SAMPLES (2): what is run.
 # Flash is the firmware less one without a network; RAM is static data, input, output and the deepest stack.
 # --check holds the instructions of mnist_qat's networks with -O3 against bench/microcontroller/counts.txt, where the
@@ -18,7 +19,7 @@ mode=
 case ${1:-} in
   --check | --record)
     [ $# = 1 ] || { echo "microcontroller_table: $1 takes no files" >&2 && exit 1; }
-    mode=$1 OCTET_OPTIMIZATIONS=-O3 OCTET_MLPERF_DIR=
+    mode=$1 OCTET_OPTIMIZATIONS=-O3 OCTET_MLPERF_DIR= OCTET_EXPORT=
     shift
     ;;
 esac
@@ -109,7 +110,7 @@ run() {
 export_file() {
   mkdir -p "$work/$2-$3"
   cd "$work/$2-$3"
-  "$bin/octet" export "$1" --c network --target "$3" >/dev/null
+  "$bin/octet" export "$1" --c network --target "$3" ${OCTET_EXPORT:-} >/dev/null
   local size=$(sed -n 's/^#define NETWORK_INPUT_SIZE //p' network.h)
   LC_ALL=C awk -v count=$((size * samples)) 'BEGIN { srand(1); for (i = 0; i < count; ++i) printf "%c", 256 * rand() }' \
     >input.bin

@@ -54,7 +54,7 @@ void show_ram(const CSource& source) {
   show("RAM: {} bytes of static buffers, {} of inputs and outputs beside them; {} code, {}{}\n",
        source.ram_bytes, source.caller_bytes, source.code == CCode::fast ? "fast" : "small",
        source.input_in_arena ? "the input in the static buffers" : "the input of the caller",
-       source.rows > 0 ? fmt::format(", layers by {} rows", source.rows) : "");
+       source.rows > 0 ? fmt::format(", layers by rows ({} at a time)", source.rows) : "");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/deploy/c/memory.h>
 #include <octet/deploy/c/operators.h>
+#include <octet/deploy/c/row_functions.h>
 #include <octet/runtime/memory_plan.h>
 
 #include <algorithm>
@@ -135,7 +136,7 @@ class Blocks {
     const std::int64_t bytes =
         scratch_bytes(plan_, {model_, op, plan_.rounding}, by_rows ? plan_.rows : 0);
     if (bytes == 0) return;
-    // Those of a chain run in turn, and share what they work in.
+    // Operators of a chain run in turn, and share what they work in.
     if (by_rows && chain_scratch_ == 0) chain_scratch_ = uses_.size();
     scratch_[i] = by_rows ? chain_scratch_ : uses_.size();
     if (scratch_[i] == uses_.size()) uses_.push_back({0, step_of(i), step_of(i)});
@@ -143,7 +144,7 @@ class Blocks {
     scratch.bytes = std::max(scratch.bytes, static_cast<std::size_t>(bytes));
   }
 
-  /// Of the images within a chain memory holds some rows.
+  /// Gives the images within a chain memory of some rows.
   void add_rows() {
     for (std::size_t k = 0; k < chain_->images.size(); ++k) {
       const std::int64_t rows = chain_->schedule.capacity[k];

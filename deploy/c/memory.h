@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/deploy/c/row_chain.h>
+#include <octet/deploy/c/plan.h>
 
 #include <cstddef>
 #include <cstdint>

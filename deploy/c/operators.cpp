@@ -19,6 +19,10 @@ static void @layer@(const @from_type@ *input, @to_type@ *output@band@)
 
 }  // namespace
 
+std::span<const std::int32_t> c_values_of(const Operator& op) {
+  return std::span(op.inputs).first(c_operator(op.code).reads_all_inputs ? op.inputs.size() : 1);
+}
+
 Fillings layer_fillings(const CPlan& plan, const CStep& step) {
   Fillings fillings = plan.fillings();
   fillings["layer"] = step.function;

@@ -5,6 +5,7 @@
 #include <octet/deploy/c/plan.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,9 @@ namespace c_forms {
 
 /// Throws FormatError for an unknown code.
 const COperator& c_operator(OpCode code);
+
+/// The inputs that a step reads as values.
+std::span<const std::int32_t> c_values_of(const Operator& op);
 
 /// What the templates of every operator may use: those of the plan, @layer@, @from_type@,
 /// @to_type@,

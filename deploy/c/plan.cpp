@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/deploy/c/operators.h>
+#include <octet/deploy/c/plan.h>
 #include <octet/deploy/tflite/writer.h>
 #include <zlib.h>
 
@@ -84,10 +84,6 @@ std::uint32_t crc_of(const IntegerModel& model) {
 }
 
 }  // namespace
-
-std::span<const std::int32_t> c_values_of(const Operator& op) {
-  return std::span(op.inputs).first(c_operator(op.code).reads_all_inputs ? op.inputs.size() : 1);
-}
 
 std::string c_arena_place(const CPlan& plan, std::size_t offset) {
   const std::string arena = plan.name + "_arena.bytes";

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <octet/deploy/c/row_chain.h>
+#include <octet/deploy/c/source.h>
 #include <octet/deploy/c/text.h>
-#include <octet/deploy/c/writer.h>
 #include <octet/frontend/log_mel.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/streaming_interpreter.h>
@@ -31,7 +31,7 @@ struct CStep {
   std::string function{};
   /// Words that the step works in; empty where it needs none.
   std::string scratch{};
-  /// Of a step that computes rows of its image: how.
+  /// How the step computes some rows of its image; nothing where it computes all.
   std::optional<CRowwise> rows{};
 };
 
@@ -111,9 +111,6 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
 
 /// Makes the steps of a plan, and lays out what they read and write. Throws as to_c_source().
 void lay_out(CPlan& plan);
-
-/// The inputs that a step reads as values.
-std::span<const std::int32_t> c_values_of(const Operator& op);
 
 /// A place in the arena as a C expression.
 std::string c_arena_place(const CPlan& plan, std::size_t offset);

@@ -4,6 +4,7 @@
 #include <octet/deploy/c/equal_layers.h>
 #include <octet/deploy/c/memory.h>
 #include <octet/deploy/c/operators.h>
+#include <octet/deploy/c/row_functions.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/export_size.h>
 
@@ -266,7 +267,7 @@ CPlan plan_within(const CPlan& plan, const CSourceOptions& options, std::int64_t
       "outputs beside them. Allow that, or make its largest images smaller",
       *options.ram, total(*least), least->input_in_arena ? "the input" : "no input",
       least->code == CCode::small ? "small" : "fast",
-      least->chain ? fmt::format(" that makes {} rows at a time", least->rows) : "", ram(*least),
+      least->chain ? fmt::format(" by rows ({} at a time)", least->rows) : "", ram(*least),
       caller_bytes(*least)));
 }
 

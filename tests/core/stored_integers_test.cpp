@@ -19,8 +19,7 @@ namespace {
 template <class T>
 Tensor stored(const Shape& shape) {
   const auto values = allocate_array<T>(static_cast<std::size_t>(shape.size()));
-  for (Index i = 0; i < shape.size(); ++i)
-    values[static_cast<std::size_t>(i)] = static_cast<T>(i * 37);
+  for (Index i = 0; i < shape.size(); ++i) values[i] = static_cast<T>(i * 37);
   const std::int32_t zero_point = std::is_same_v<T, std::int8_t> ? 5 : 0;
   QuantParams params = QuantParams::per_tensor(0.03F, zero_point);
   if (std::is_same_v<T, std::int16_t>) {
@@ -30,7 +29,7 @@ Tensor stored(const Shape& shape) {
   return quantized_tensor(shape, std::make_shared<const QuantParams>(params), values);
 }
 
-/// The same real values, stored as floats.
+/// Stores the real values of x as floats.
 Tensor floats(const Tensor& x) { return Tensor::from(x.shape(), x.span()); }
 
 struct OpCase {

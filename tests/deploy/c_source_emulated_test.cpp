@@ -58,9 +58,10 @@ std::vector<CSource> random_sources(std::uint32_t count) {
     }
     Sequential model = quantize_model(net, options);
     calibrate(model, samples);
-    sources.push_back(to_c_source(
-        lower(model), "net_" + std::to_string(seed),
-        {.rounding = options.rounding, .code = seed % 4 < 3 ? CCode::fast : CCode::small}));
+    sources.push_back(to_c_source(lower(model), "net_" + std::to_string(seed),
+                                  {.rounding = options.rounding,
+                                   .code = seed % 4 < 3 ? CCode::fast : CCode::small,
+                                   .rows = seed % 5 / 2}));
   }
   return sources;
 }
@@ -76,7 +77,9 @@ TEST_P(CSourceEmulated, SelfTestsOfRandomNetsPass) {
   std::string text;
   std::string calls;
   int number = 0;
+  int by_rows = 0;
   for (const CSource& source : random_sources(36)) {
+    by_rows += source.rows > 0 ? 1 : 0;
     project.write(source);
     const std::string main = source.name + "_self_test";
     text +=
@@ -84,6 +87,7 @@ TEST_P(CSourceEmulated, SelfTestsOfRandomNetsPass) {
                     number++, main, source.name);
     calls += fmt::format("  if ({}() != 0) return {};\n", main, number);
   }
+  EXPECT_GT(by_rows, 1);
   project.write("tests.c", text + "int self_tests(void);\nint self_tests(void)\n{\n" + calls +
                                "  return 0;\n}\n");
   const std::string examples = OCTET_EXAMPLES_DIR;

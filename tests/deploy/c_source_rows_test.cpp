@@ -1,6 +1,8 @@
 // C source whose first layers run by rows: the schedule against a memory that is looked at row by
 // row, and random chains against the interpreter.
 
+#include <octet/core/error.h>
+#include <octet/deploy/c/operators.h>
 #include <octet/deploy/c/row_schedule.h>
 #include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/deploy/c_programs.h>
@@ -84,7 +86,7 @@ struct DrawnChain {
     for (int i = 0; i < count; ++i) {
       const Index height = images[x].height;
       if (draw.between(0, 3) == 0) {
-        // Of an image before it, or of one from outside.
+        // The other is an image before it, or one from outside.
         std::size_t other = images.size();
         for (std::size_t k = 0; k < x; ++k) other = images[k].height == height ? k : other;
         if (other == images.size()) images.push_back({height, draw.between(1, 5)});
@@ -178,6 +180,25 @@ TEST(RowSchedule, HoldsAsManyRowsAsWindowsNeed) {
   EXPECT_EQ(schedule.capacity, (std::vector<std::int64_t>{0, 3, 3, 1, 0}));
   EXPECT_EQ(schedule.calls(), 4 * 32);
   EXPECT_EQ(schedule.bands.size(), 32U);
+}
+
+TEST(CSourceRowsScratch, IsThatOfAnImageOfAsManyRows) {
+  detail::CPlan plan;
+  plan.rounding = Rounding::double_rounding;
+  const auto bytes = [&](std::int32_t height, std::int64_t rows) {
+    Draw draw(3);
+    RawModelBuilder b;
+    const std::int32_t x = b.activation("x", {1, height, 9, 4}, DType::int8, quant(0.03F, 3));
+    b.model.inputs = {x};
+    b.model.outputs = {
+        add_sums(b, x, {.code = OpCode::depthwise_conv_2d, .units = 1, .kernel = 3}, draw)};
+    const detail::KernelSource source(b.model, b.model.operators[0], plan.rounding);
+    return detail::c_operator(source.op.code).scratch_bytes(plan, source, rows);
+  };
+  for (const std::int64_t rows : {1, 2, 5}) {
+    EXPECT_EQ(bytes(20, rows), bytes(static_cast<std::int32_t>(rows) + 2, 0)) << rows;
+  }
+  EXPECT_EQ(bytes(4, 5), bytes(4, 0));
 }
 
 /// Images of one sample through convolutions, pools, tables and sums with an image before them.
@@ -302,6 +323,72 @@ class ChainDraw {
   Draw draw_;
   RawModelBuilder b_;
 };
+
+/// Convolutions of large images, then of small ones.
+IntegerModel shrinking() {
+  Draw draw(2);
+  RawModelBuilder b;
+  std::int32_t x = b.activation("x", {1, 24, 20, 3}, DType::int8, quant(0.03F, 3));
+  b.model.inputs = {x};
+  for (const std::int32_t stride : {1, 2, 1, 2, 2}) {
+    x = add_sums(b, x,
+                 {.code = OpCode::conv_2d,
+                  .units = 8,
+                  .kernel = 3,
+                  .padding = Padding::same,
+                  .stride = stride},
+                 draw);
+  }
+  b.model.outputs = {x};
+  return b.model;
+}
+
+TEST(CSourceRowsOptions, AreChosenWhereNothingElseFits) {
+  const IntegerModel model = shrinking();
+  const auto total_of = [](const CSource& s) { return s.ram_bytes + s.caller_bytes; };
+  const CSource whole = to_c_source(model, "net", {.code = CCode::small, .input_in_arena = true});
+  EXPECT_EQ(whole.rows, 0);
+  std::int64_t last = total_of(whole);
+  for (const std::int64_t rows : {4, 2, 1}) {
+    const CSource s = to_c_source(model, "net", {.input_in_arena = true, .rows = rows});
+    EXPECT_EQ(s.rows, rows);
+    EXPECT_LT(total_of(s), last);
+    last = total_of(s);
+    const CSource chosen = to_c_source(model, "net", {.ram = last});
+    EXPECT_EQ(chosen.source, s.source);
+    EXPECT_EQ(chosen.header, s.header);
+  }
+  EXPECT_EQ(to_c_source(model, "net", {.ram = total_of(whole)}).rows, 0);
+  const CSource least =
+      to_c_source(model, "net", {.code = CCode::small, .input_in_arena = true, .rows = 1});
+  expect_throws<InvalidArgument>(
+      [&] { to_c_source(model, "net", {.ram = total_of(least) - 1}); },
+      {fmt::format("takes {} at least", total_of(least)), "small code by rows (1 at a time)"});
+  expect_throws<InvalidArgument>([&] { to_c_source(model, "net", {.rows = -1}); },
+                                 {"rows", "found -1"});
+}
+
+TEST(CSourceRowsOptions, AreNoneWhereNoChainTakesLess) {
+  const CSource s = to_c_source(everything(), "net", {.rows = 2});
+  EXPECT_EQ(s.rows, 0);
+  EXPECT_EQ(s.source, to_c_source(everything(), "net").source);
+}
+
+TEST(CSourceRowsOptions, CostsStandInTheHeader) {
+  const CSource s = to_c_source(shrinking(), "net", {.rows = 2});
+  const std::int64_t whole = to_c_source(shrinking(), "net").ram_bytes;
+  std::int64_t calls = 0;
+  std::stringstream lines(s.source.substr(s.source.find("net_by_rows(")));
+  std::int64_t times = 1;
+  for (std::string line; std::getline(lines, line) && line != "}";) {
+    if (line.starts_with("    for")) times = std::stoll(line.substr(line.find("< ") + 2));
+    if (line.starts_with("    }")) times = 1;
+    if (line.find("net_layer") != std::string::npos) calls += times;
+  }
+  expect_mentions(s.header, fmt::format("which takes {}\n *             bytes of buffers instead "
+                                        "of {}, {} calls of layers instead of",
+                                        s.ram_bytes, whole, calls));
+}
 
 using CSourceRows = CompiledC;
 

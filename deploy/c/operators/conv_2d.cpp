@@ -211,7 +211,8 @@ std::optional<COverlap> conv_2d_overlap(const CPlan& plan, const KernelSource& s
   return window_overlap(source, geometry.window, /*windows_are_copied=*/true);
 }
 
-/// One that is a product of matrices takes pixels in turn, and one of a single pixel all at once.
+/// A convolution that is a product of matrices takes pixels in turn, and of a single one all at
+/// once.
 std::optional<CRowwise> conv_2d_rows(const KernelSource& source) {
   const Conv2DGeometry geometry = conv_2d_geometry(source);
   std::optional<CRowwise> rows = window_rows(source, geometry.window);
