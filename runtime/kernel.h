@@ -62,8 +62,8 @@ class Kernel {
   /// Bytes that each thread keeps at most for run() of so many samples.
   virtual std::size_t thread_bytes(Index /*samples*/) const { return 0; }
 
-  /// Computes the output of every sample. Throws InvalidArgument for an index outside of a table and
-  /// nothing else, and allocates only what a thread keeps for the next call.
+  /// Computes the output of every sample. Throws InvalidArgument for an index outside of a table
+  /// and nothing else, and allocates only what a thread keeps for the next call.
   virtual void run(const KernelArguments& arguments) const = 0;
 };
 

@@ -158,7 +158,7 @@ struct Program {
 /// The weights of a step of kind linear as they are now.
 LayerWeights weights_of(const Step& step);
 
-/// Those of `in` where it has them, else weights_of() the step.
+/// Returns the weights in `in` where it has them, else weights_of() the step.
 LayerWeights weights_of(const Step& step, const StepInputs& in);
 
 /// Counts the readers of all values, once all layers have emitted.

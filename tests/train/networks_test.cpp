@@ -77,9 +77,11 @@ TEST(Networks, OfSequencesTakeThemAndNoImages) {
     model.build(/*seed=*/0);
     EXPECT_EQ(model.output_shape(), (Shape{9}));
     EXPECT_LE(parameters_of(model), 60000);
-    expect_throws<InvalidArgument>([&] { one.make({28, 28, 1}, 9); },
-                                   {std::string(one.name), "sequences [steps, features]",
-                                    "found examples [28, 28, 1]"});
+    expect_throws<InvalidArgument>(
+        [&] {
+          one.make({28, 28, 1}, 9);
+        },
+        {std::string(one.name), "sequences [steps, features]", "found examples [28, 28, 1]"});
   }
   EXPECT_EQ(parameters_of(networks::gru({29, 12}, 9)), 14329);
 }

@@ -48,8 +48,8 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
 /// Makes the constants of a layer of sums, and a function around `loop`, whose text has the
 /// placeholders of the layer, @units@, @depth@, @lo@, @hi@, and of `unit` @bias@, @multiplier@ and
 /// @shift@; @weights@, which declares its `weights`, @weight@, number i of them, and what is taken
-/// off each, @less_zero_point@. Where `units_outside`, the loop over units is to be the outer one: a
-/// unit's weights are then unpacked once.
+/// off each, @less_zero_point@. Where `units_outside`, the loop over units is to be the outer one:
+/// a unit's weights are then unpacked once.
 CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
                        FunctionRef<std::string(Fillings fillings, bool units_outside)> loop);
 
