@@ -14,16 +14,19 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-/// The text without the number of its layer.
-std::string unnumbered(std::string text, const std::string& layer) {
-  replace_all(text, layer + "_", "@_");
-  replace_all(text, layer + "(", "@(");
-  return text;
+/// The constants without the number of their layer.
+std::string unnumbered(std::string constants, const std::string& layer) {
+  replace_all(constants, layer + "_", "@_");
+  return constants;
 }
 
-/// A function without the comment in front of it, which names the layer.
-std::string without_comment(const std::string& function) {
-  return function.starts_with("/*") ? function.substr(function.find('\n') + 1) : function;
+/// A function without its name and the comment in front of it, which names the layer. The names of
+/// the constants stay: they are part of what it computes.
+std::string unnamed(const std::string& function, const std::string& layer) {
+  std::string text =
+      function.starts_with("/*") ? function.substr(function.find('\n') + 1) : function;
+  replace_all(text, layer + "(", "@(");
+  return text;
 }
 
 }  // namespace
@@ -43,8 +46,7 @@ void share_equal_layers(CPlan& plan, std::vector<CLayer>& layers) {
         replace_all(layer.function, name + "_", first->second + "_");
       }
     }
-    const auto [first, is_new] =
-        functions.try_emplace(unnumbered(without_comment(layer.function), name), name);
+    const auto [first, is_new] = functions.try_emplace(unnamed(layer.function, name), name);
     if (is_new || layer.function.empty()) continue;
     layer.function.clear();
     plan.steps[i].function = first->second;

@@ -1,6 +1,7 @@
 // The C source and the interpreter, byte for byte: random nets and graphs, and all of MNIST's test
 // images.
 
+#include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
 #include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/deploy/c_programs.h>

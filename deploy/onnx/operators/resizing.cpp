@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/deploy/onnx/operators.h>
 #include <octet/deploy/onnx/operators/images.h>
 #include <octet/runtime/operators/resize_bilinear.h>
