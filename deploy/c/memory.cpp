@@ -57,7 +57,7 @@ class Blocks {
     if (chain_ != nullptr) add_overlaps_of_rows();
   }
 
-  /// What the fullest step takes at least, roughly.
+  /// Estimates what the fullest step takes at least.
   std::size_t estimate() const {
     std::map<std::ptrdiff_t, std::size_t> bytes;
     for (const MemoryUse& use : uses_) bytes[use.first] = 0;
@@ -221,7 +221,7 @@ class Blocks {
   std::vector<MemoryOverlap> overlaps_;
 };
 
-/// What the output is made of, from the back; the rest is left out.
+/// Marks, from the back, what the output is made of; the rest is left out.
 std::vector<bool> find_needed(const IntegerModel& model) {
   std::vector<bool> needed(model.tensors.size());
   for (const std::int32_t output : model.outputs) needed[static_cast<std::size_t>(output)] = true;

@@ -50,10 +50,9 @@ const COperator& c_operator(OpCode code);
 /// The inputs that a step reads as values.
 std::span<const std::int32_t> c_values_of(const Operator& op);
 
-/// What the templates of every operator may use: those of the plan, @layer@, @from_type@,
-/// @to_type@,
-/// @band@, the parameters that say which rows it makes, and @size@, the elements of its first
-/// input, or of as many rows of that.
+/// Returns the fillings that templates of every operator may use: those of the plan, @layer@,
+/// @from_type@, @to_type@, @band@, the parameters that say which rows it makes, and @size@, the
+/// elements of its first input, or of as many rows of that.
 Fillings layer_fillings(const CPlan& plan, const CStep& step);
 
 /// `FULLY_CONNECTED "dense", DETAIL`.

@@ -99,8 +99,7 @@ class Parts {
         clamps<tflite::AddOptions>(source) || clamps<tflite::SubOptions>(source) ||
         clamps<tflite::MulOptions>(source) || clamps<tflite::DivOptions>(source);
     if (is_clamped) return Code::CUSTOM;
-    return static_cast<Code>(std::max(static_cast<std::int32_t>(entry.builtin_code()),
-                                      std::int32_t{entry.deprecated_builtin_code()}));
+    return builtin_of(entry);
   }
 
   void count_readers() {

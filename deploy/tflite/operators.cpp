@@ -89,9 +89,13 @@ std::string name_or_newer(std::string_view name) {
 
 }  // namespace
 
+tflite::BuiltinOperator builtin_of(const tflite::OperatorCode& code) {
+  return std::max(code.builtin_code(),
+                  static_cast<tflite::BuiltinOperator>(code.deprecated_builtin_code()));
+}
+
 std::string operator_name(const tflite::OperatorCode& code) {
-  const auto builtin = std::max(
-      code.builtin_code(), static_cast<tflite::BuiltinOperator>(code.deprecated_builtin_code()));
+  const tflite::BuiltinOperator builtin = builtin_of(code);
   if (builtin != tflite::BuiltinOperator::CUSTOM) {
     return name_or_newer(tflite::EnumNameBuiltinOperator(builtin));
   }

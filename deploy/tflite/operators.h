@@ -33,6 +33,9 @@ std::vector<T> read_values(const flatbuffers::Vector<T>* values, std::size_t mos
   return result;
 }
 
+/// Returns the number of an operator, which files have in two fields for older readers.
+tflite::BuiltinOperator builtin_of(const tflite::OperatorCode& code);
+
 /// "CONV_2D", or "custom operator 'NAME'".
 std::string operator_name(const tflite::OperatorCode& code);
 /// "float16": numpy's name, where numpy has the type.

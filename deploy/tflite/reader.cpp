@@ -2,19 +2,19 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
-#include <octet/core/quant/quantize.h>
 #include <octet/deploy/tflite/composites.h>
 #include <octet/deploy/tflite/cut.h>
 #include <octet/deploy/tflite/decode.h>
+#include <octet/deploy/tflite/drop_tensors.h>
 #include <octet/deploy/tflite/expand.h>
 #include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/real_constants.h>
 #include <octet/deploy/tflite/tensor_reader.h>
 #include <octet/deploy/tflite/uint8_codes.h>
 #include <octet/deploy/tflite/variables.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -76,7 +76,9 @@ class Reader {
     variables_->finish({model_, budget_});
     detail::keep_uint8_ends(model_, shifted_, budget_);
     drop_decode_inputs();
-    if (reading.hybrid == HybridWeights::as_floats) read_hybrid_weights();
+    if (reading.hybrid == HybridWeights::as_floats) {
+      detail::make_hybrid_weights_real(model_, budget_);
+    }
     model_.validate();
     return std::move(model_);
   }
@@ -251,12 +253,12 @@ class Reader {
     const tflite::OperatorCode& entry = code_of(index, source);
     const flatbuffers::String* custom = entry.custom_code();
     const std::size_t before = model_.operators.size();
-    if (detail::is_variable_operator(number_of(entry))) {
+    if (detail::is_variable_operator(detail::builtin_of(entry))) {
       const std::string who = fmt::format("operator {} ({})", index, detail::operator_name(entry));
-      variables_->read(number_of(entry), {source, who, budget_}, {model_, budget_});
+      variables_->read(detail::builtin_of(entry), {source, who, budget_}, {model_, budget_});
       mark_handles(values_of(source.inputs()));
       mark_handles(values_of(source.outputs()));
-    } else if (detail::is_expanded(number_of(entry))) {
+    } else if (detail::is_expanded(detail::builtin_of(entry))) {
       expand(index, source, entry);
     } else if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
       Operator op = read_operator(index, source, entry);
@@ -284,12 +286,6 @@ class Reader {
     }
   }
 
-  static tflite::BuiltinOperator number_of(const tflite::OperatorCode& entry) {
-    return static_cast<tflite::BuiltinOperator>(
-        std::max(static_cast<std::int32_t>(entry.builtin_code()),
-                 std::int32_t{entry.deprecated_builtin_code()}));
-  }
-
   void mark_handles(std::vector<std::int32_t> tensors) {
     std::erase_if(tensors, [&](std::int32_t i) { return !variables_->is_handle(i); });
     mark(tensors, decode_inputs_);
@@ -299,10 +295,10 @@ class Reader {
               const tflite::OperatorCode& entry) {
     const std::string who = fmt::format("operator {} ({})", index, detail::operator_name(entry));
     const std::size_t before = model_.operators.size();
-    detail::expand(number_of(entry), {source, who, budget_}, {model_, budget_});
+    detail::expand(detail::builtin_of(entry), {source, who, budget_}, {model_, budget_});
     if (model_.operators.size() != before) return;
     mark_folded(values_of(source.outputs()));
-    if (number_of(entry) != tflite::BuiltinOperator::SHAPE) {
+    if (detail::builtin_of(entry) != tflite::BuiltinOperator::SHAPE) {
       mark(values_of(source.inputs()), decode_inputs_);
     }
   }
@@ -366,46 +362,6 @@ class Reader {
     return true;
   }
 
-  /// See HybridWeights::as_floats.
-  void read_hybrid_weights() {
-    for (const Operator& op : model_.operators) {
-      const bool multiplies = op.code == OpCode::fully_connected || op.code == OpCode::conv_2d ||
-                              op.code == OpCode::depthwise_conv_2d ||
-                              op.code == OpCode::transpose_conv;
-      if (!multiplies || op.inputs.size() < 2) continue;
-      const std::string who = std::string(to_string(op.code));
-      ModelTensor& weights = tensor_at(op.inputs[1], who);
-      if (tensor_at(op.inputs[0], who).dtype == DType::float32 && weights.dtype == DType::int8 &&
-          weights.is_constant() && !weights.quantization.scales.empty()) {
-        make_real(weights);
-      }
-    }
-  }
-
-  /// Makes int8 values the float32 values that they stand for. Throws FormatError for other scales
-  /// than one, or one for each index of an axis.
-  void make_real(ModelTensor& tensor) {
-    const std::size_t count = tensor.data.size();
-    budget_.take(count * sizeof(float));
-    std::vector<float> reals(count);
-    const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
-    const std::span values(reinterpret_cast<const std::int8_t*>(tensor.data.data()), count);
-    try {
-      if (tensor.quantization.scales.size() == 1) {
-        dequantize(values, tensor.quantization, reals);
-      } else {
-        dequantize(values, shape, tensor.quantization, reals);
-      }
-    } catch (const InvalidArgument& error) {
-      detail::fail_tflite("tensor '{}': {}", printable(tensor.name), error.what());
-    }
-    tensor.quantization = ModelTensor().quantization;
-    tensor.dtype = DType::float32;
-    tensor.stored_bits = 8;
-    tensor.data.resize(count * sizeof(float));
-    if (count > 0) std::memcpy(tensor.data.data(), reals.data(), tensor.data.size());
-  }
-
   /// Makes constants of the outputs of TFLM_DECODE: all that it reads is constant.
   void decode(std::size_t index, const tflite::Operator& source) {
     const std::string who = fmt::format("operator {} ({})", index, detail::kTflmDecode);
@@ -439,36 +395,13 @@ class Reader {
     const auto is_dropped = [&](std::int32_t tensor) {
       return is_marked(tensor, decode_inputs_) && !is_marked(tensor, read_tensors_);
     };
-    // In their place: there may be many, whose memory is what the file may take.
-    std::vector<std::int32_t> places(model_.tensors.size(), -1);
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (is_dropped(static_cast<std::int32_t>(i))) continue;
-      places[i] = static_cast<std::int32_t>(kept);
-      if (kept != i) model_.tensors[kept] = std::move(model_.tensors[i]);
-      ++kept;
-    }
-    model_.tensors.resize(kept);
-    // Values outside of the tensors are validate()'s to refuse, and stay outside.
-    const auto renumber = [&](std::vector<std::int32_t>& values) {
-      for (std::int32_t& value : values) {
-        if (value >= 0 && static_cast<std::size_t>(value) < places.size()) {
-          value = places[static_cast<std::size_t>(value)];
-        }
-      }
-    };
-    for (Operator& op : model_.operators) {
-      renumber(op.inputs);
-      renumber(op.outputs);
-    }
-    renumber(model_.inputs);
-    renumber(model_.outputs);
+    detail::drop_tensors(model_, is_dropped);
   }
 
   Operator read_operator(std::size_t index, const tflite::Operator& source,
                          const tflite::OperatorCode& entry) {
     Operator op;
-    op.code = static_cast<OpCode>(number_of(entry));
+    op.code = static_cast<OpCode>(detail::builtin_of(entry));
     op.version = entry.version();
     if (!is_known(op.code)) {
       detail::fail_tflite("operator {}: {} is not supported", index, detail::operator_name(entry));

@@ -14,11 +14,9 @@ bool is_uint8(const tflite::Tensor& tensor) {
 }
 
 bool computes(const tflite::OperatorCode& code) {
-  const auto number = std::max(static_cast<std::int32_t>(code.builtin_code()),
-                               std::int32_t{code.deprecated_builtin_code()});
-  return number != static_cast<std::int32_t>(tflite::BuiltinOperator::QUANTIZE) &&
-         number != static_cast<std::int32_t>(tflite::BuiltinOperator::DEQUANTIZE) &&
-         number != static_cast<std::int32_t>(tflite::BuiltinOperator::CUSTOM);
+  const tflite::BuiltinOperator number = builtin_of(code);
+  return number != tflite::BuiltinOperator::QUANTIZE &&
+         number != tflite::BuiltinOperator::DEQUANTIZE && number != tflite::BuiltinOperator::CUSTOM;
 }
 
 /// Appends the uint8 twin of tensor `index`, whose name it takes: runtimes know ends by name.

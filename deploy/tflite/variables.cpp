@@ -16,7 +16,7 @@ Code code_of(const tflite::Model& file, const tflite::Operator& op) {
     fail_tflite("code index {} outside the {} operator codes", op.opcode_index(),
                 size_or_zero(file.operator_codes()));
   }
-  return file.operator_codes()->Get(op.opcode_index())->builtin_code();
+  return builtin_of(*file.operator_codes()->Get(op.opcode_index()));
 }
 
 bool holds(const std::vector<std::int32_t>& tensors, std::int32_t tensor) {

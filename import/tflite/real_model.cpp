@@ -1,41 +1,15 @@
-#include <fmt/format.h>
-#include <octet/core/error.h>
-#include <octet/core/printable.h>
-#include <octet/core/quant/quantize.h>
+#include <octet/deploy/tflite/real_constants.h>
 #include <octet/import/tflite/real_model.h>
+#include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/operands.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace octet::detail {
 namespace {
 
-void set_reals(ModelTensor& tensor, const std::vector<float>& reals) {
-  tensor.data.resize(reals.size() * sizeof(float));
-  if (!reals.empty()) std::memcpy(tensor.data.data(), reals.data(), tensor.data.size());
-  tensor.dtype = DType::float32;
-  tensor.quantization = {};
-  tensor.stored_bits = 8;
-}
-
-template <class T>
-void dequantize_constant(ModelTensor& tensor) {
-  const std::vector<T> codes = values_of<T>(tensor);
-  std::vector<float> reals(codes.size());
-  const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
-  try {
-    dequantize(codes, shape, tensor.quantization, reals);
-  } catch (const InvalidArgument& error) {
-    throw FormatError(
-        fmt::format("import_tflite: tensor '{}': {}", printable(tensor.name), error.what()));
-  }
-  set_reals(tensor, reals);
-}
-
-/// The reals of a bias, whose scale is that of the input times that of the weights whatever it
-/// says.
+/// Makes a bias real, whose scale is that of the input times that of the weights whatever it says.
 template <class T>
 void make_real_bias(ModelTensor& bias, const QuantParams& input, const QuantParams& weights) {
   const std::vector<T> codes = values_of<T>(bias);
@@ -54,7 +28,7 @@ class RealModel {
 
   IntegerModel make() {
     for (const Operator& op : model_.operators) make_bias(op);
-    for (ModelTensor& tensor : model_.tensors) make_real(tensor);
+    for (ModelTensor& tensor : model_.tensors) make_values_real(tensor);
     drop_roundings();
     return std::move(model_);
   }
@@ -66,10 +40,7 @@ class RealModel {
 
   /// Before the scales go.
   void make_bias(const Operator& op) {
-    const bool multiplies = op.code == OpCode::fully_connected || op.code == OpCode::conv_2d ||
-                            op.code == OpCode::depthwise_conv_2d ||
-                            op.code == OpCode::transpose_conv;
-    if (!multiplies || op.inputs.size() < 3 || op.inputs[2] < 0) return;
+    if (!has_weights(op.code) || op.inputs.size() < 3 || op.inputs[2] < 0) return;
     ModelTensor& bias = tensor(op.inputs[2]);
     const QuantParams& input = tensor(op.inputs[0]).quantization;
     const QuantParams& weights = tensor(op.inputs[1]).quantization;
@@ -78,16 +49,11 @@ class RealModel {
     if (bias.dtype == DType::int64) make_real_bias<std::int64_t>(bias, input, weights);
   }
 
-  static void make_real(ModelTensor& tensor) {
+  static void make_values_real(ModelTensor& tensor) {
     if (!tensor.is_quantized()) return;
-    if (!tensor.is_constant()) {
-      tensor.dtype = DType::float32;
-      tensor.quantization = {};
-      return;
-    }
-    if (tensor.dtype == DType::int8) dequantize_constant<std::int8_t>(tensor);
-    if (tensor.dtype == DType::int16) dequantize_constant<std::int16_t>(tensor);
-    if (tensor.dtype == DType::uint8) dequantize_constant<std::uint8_t>(tensor);
+    if (tensor.is_constant()) return make_real(tensor);
+    tensor.dtype = DType::float32;
+    tensor.quantization = {};
   }
 
   void drop_roundings() {

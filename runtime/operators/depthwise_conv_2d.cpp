@@ -87,7 +87,7 @@ Conv2DGeometry depthwise_geometry(const Operands& operands) {
 
 namespace {
 
-/// What the weights stand for, which a pair of int16 holds.
+/// Returns the weights less their zero point, which a pair of int16 holds.
 template <class Code, class Sum>
 std::vector<Sum> less_zero_point(std::span<const Code> weights, Sum zero_point) {
   std::vector<Sum> values(weights.begin(), weights.end());

@@ -227,11 +227,8 @@ class ChainDraw {
     return b_.model.tensors[static_cast<std::size_t>(i)];
   }
 
-  std::int32_t sums(std::int32_t x, SumsSpec spec) {
-    spec.per_channel = draw_.between(0, 1) == 0;
-    spec.bias = draw_.between(0, 3) > 0;
-    spec.bits = draw_.between(2, 8);
-    return add_sums(b_, x, spec, draw_);
+  std::int32_t sums(std::int32_t x, const SumsSpec& spec) {
+    return add_drawn_sums(b_, x, spec, draw_);
   }
 
   std::int32_t with(OpCode code, std::vector<std::int32_t> inputs, ModelTensor y,

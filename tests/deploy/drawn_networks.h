@@ -144,6 +144,14 @@ inline void make_idle(IntegerModel& model, std::size_t i, Draw& draw) {
   }
 }
 
+/// Adds the operator of `spec` with scales, a bias and bits that are drawn.
+inline std::int32_t add_drawn_sums(RawModelBuilder& b, std::int32_t x, SumsSpec spec, Draw& draw) {
+  spec.per_channel = draw.between(0, 1) == 0;
+  spec.bias = draw.between(0, 3) > 0;
+  spec.bits = draw.between(2, 8);
+  return add_sums(b, x, spec, draw);
+}
+
 class NetworkDraw {
  public:
   explicit NetworkDraw(std::uint64_t seed) : draw_(seed) {}
@@ -177,11 +185,8 @@ class NetworkDraw {
     return b_.model.tensors[static_cast<std::size_t>(i)];
   }
 
-  std::int32_t sums(std::int32_t x, SumsSpec spec) {
-    spec.per_channel = draw_.between(0, 1) == 0;
-    spec.bias = draw_.between(0, 3) > 0;
-    spec.bits = draw_.between(2, 8);
-    return add_sums(b_, x, spec, draw_);
+  std::int32_t sums(std::int32_t x, const SumsSpec& spec) {
+    return add_drawn_sums(b_, x, spec, draw_);
   }
 
   std::int32_t conv(std::int32_t x, OpCode code = OpCode::conv_2d) {

@@ -1,6 +1,7 @@
 #include <octet/core/error.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/runtime/dense_form.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
@@ -108,6 +109,20 @@ TEST(RuntimeWarnings, OfAConstantBesideABatch) {
   EXPECT_TRUE(runtime_warnings(one_sample).empty());
   b.model.operators[0].inputs = {0, 0};
   EXPECT_TRUE(runtime_warnings(b.model).empty());
+}
+
+TEST(RuntimeWarnings, OfAResizeThatInterpolatesIntegersOfAnotherScale) {
+  Resize resize{.image = {1, 2, 3, 1}, .height = 4, .width = 5};
+  resize.code = OpCode::resize_bilinear;
+  const IntegerModel same = model_of(resize);
+  EXPECT_TRUE(runtime_warnings(same).empty());
+  IntegerModel other = same;
+  other.tensors[static_cast<std::size_t>(other.outputs[0])].quantization.scales[0] *= 2.0F;
+  expect_one(other, {"(RESIZE_BILINEAR)", "its result has scale", "do not rescale"});
+  const std::vector<float> x = {-5.0F, 1.0F, 0.35F, 4.5F, -0.15F, 3.0F};
+  std::vector<float> twice = Interpreter(same).run(x);
+  for (float& value : twice) value *= 2.0F;
+  EXPECT_EQ(Interpreter(other).run(x), twice);
 }
 
 TEST(RuntimeWarnings, OfARescalingRelu6UnderDoubleAlone) {

@@ -79,19 +79,11 @@ TEST(OnnxAttention, ConstantStepsAndPositions) {
 }
 
 TEST(OnnxAttention, RefusesWhatDoesNotFit) {
-  const auto refused = [](const Bytes& file, const char* says) {
-    try {
-      import_onnx(file);
-      ADD_FAILURE() << says;
-    } catch (const InvalidArgument& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr(says));
-    }
-  };
-  refused(onnx_file({-1, 3}, {node("MatMul", {"x", "x"}, "y")}),
-          "expected matrices [batch, .., n, k], found [batch, 3]");
-  refused(onnx_file({-1, 3, 2}, {node("MatMul", {"x", "x"}, "y")}),
-          "[.., n, k] and [.., k, m], with the same axes in front, found [3, 2] and [3, 2]");
-  refused(
+  expect_refused(onnx_file({-1, 3}, {node("MatMul", {"x", "x"}, "y")}),
+                 "expected matrices [batch, .., n, k], found [batch, 3]");
+  expect_refused(onnx_file({-1, 3, 2}, {node("MatMul", {"x", "x"}, "y")}),
+                 "[.., n, k] and [.., k, m], with the same axes in front, found [3, 2] and [3, 2]");
+  expect_refused(
       onnx_file({-1, 3, 2}, {node("Concat", {"c", "x"}, "y", {attribute("axis", std::int64_t{1})})},
                 {floats("c", {1, 1, 4})}),
       "expected constant steps [1, steps, 2] beside sequences along axis 1, found [1, 1, 4]");

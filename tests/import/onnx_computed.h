@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/import/onnx/import_onnx.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/import/onnx_file.h>
 
 #include <cstdint>
@@ -27,6 +29,11 @@ inline Tensor computed(const Bytes& file, const Tensor& x) {
 inline void expect_same(const Tensor& found, const Tensor& expected, const std::string& name) {
   ASSERT_EQ(found.shape(), expected.shape()) << name;
   EXPECT_THAT(found.span(), testing::Pointwise(testing::FloatNear(1e-5F), expected.span())) << name;
+}
+
+/// Expects import_onnx() to throw InvalidArgument with these words.
+inline void expect_refused(const Bytes& file, const char* says) {
+  expect_throws<InvalidArgument>([&] { import_onnx(file); }, {says});
 }
 
 /// An operator of images, which says in which order the channels of "x" lie.

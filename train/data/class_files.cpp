@@ -8,7 +8,6 @@
 #include <octet/train/data/names_in.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -125,13 +124,11 @@ bool holds_files(const fs::path& folder, const Endings& endings) {
 }
 
 Groups groups_of(const std::vector<ClassFile>& files) {
-  std::map<std::string, std::uint32_t> numbers;
+  GroupNumbers numbers;
   Groups groups;
   for (const ClassFile& file : files) {
     // A path is no name of a group.
-    const std::string name = file.group.empty() ? file.path.string() : file.group;
-    const auto number = static_cast<std::uint32_t>(numbers.size());
-    groups.push_back(numbers.try_emplace(name, number).first->second);
+    groups.push_back(numbers.of(file.group.empty() ? file.path.string() : file.group));
   }
   return groups;
 }

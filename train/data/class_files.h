@@ -3,7 +3,9 @@
 #include <octet/train/data/data_options.h>
 #include <octet/train/data/split_data.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +47,19 @@ ClassFiles list_class_files(const std::filesystem::path& folder,
                             const std::vector<std::string_view>& endings,
                             const DataOptions& options);
 
-/// A number for each group that is named, and one for each file that names none, as Groups are.
+/// Numbers groups by their names, in the order in which these first appear.
+class GroupNumbers {
+ public:
+  std::uint32_t of(const std::string& name) {
+    return numbers_.try_emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+};
+
+/// Returns a number for each group that is named, and one for each file that names none, as Groups
+/// are.
 Groups groups_of(const std::vector<ClassFile>& files);
 
 }  // namespace octet

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -67,17 +66,6 @@ void check_hop(const DataOptions& options) {
   if (options.hop == 0 || options.window > 0) return;
   throw InvalidArgument("--hop: expected --window with it, found none");
 }
-
-/// Numbers for texts, in the order in which they first appear.
-class GroupNumbers {
- public:
-  std::uint32_t of(const std::string& text) {
-    return numbers_.try_emplace(text, static_cast<std::uint32_t>(numbers_.size())).first->second;
-  }
-
- private:
-  std::map<std::string, std::uint32_t> numbers_;
-};
 
 /// The examples of one file.
 class CsvExamples {

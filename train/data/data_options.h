@@ -33,7 +33,8 @@ struct DataOptions {
   /// 0: all have one length.
   std::size_t length = 0;
   SequencePadding padding = SequencePadding::zero;
-  /// What the names of files say: see list_class_files(). Empty: folders are the classes.
+  /// A pattern of what the names of files say: see list_class_files(). Empty: folders are the
+  /// classes.
   std::string class_from{};
   /// The size of images, to which all are resized; 0: all have one size.
   Index height = 0;

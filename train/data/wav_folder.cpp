@@ -29,26 +29,29 @@ class SoundFolder {
   Dataset read(std::span<const ClassFile> files, std::vector<std::string> known) {
     if (!options_.front_end.empty()) return read_features(files, std::move(known));
     std::optional<SequenceSet> set;
-    for (const ClassFile& file : files) {
-      const std::string name = file.path.string();
-      const Sound sound = read_wav(file.path, options_.length);
-      check(sound, name);
+    for_each(files, [&](const Sound& sound, const ClassFile& file) {
       if (!set) set.emplace(folder_.string(), channels_, options_, known);
-      set->add(sound.values, file.class_name, name);
-    }
+      set->add(sound.values, file.class_name, file.path.string());
+    });
     return std::move(set).value().to_dataset(set_name(folder_));
   }
 
  private:
   Dataset read_features(std::span<const ClassFile> files, std::vector<std::string> known) {
     SoundFeatures features(folder_.string(), options_, std::move(known));
-    for (const ClassFile& file : files) {
-      const std::string name = file.path.string();
-      const Sound sound = read_wav(file.path, options_.length);
-      check(sound, name);
-      features.add(sound, file.class_name, name);
-    }
+    for_each(files, [&](const Sound& sound, const ClassFile& file) {
+      features.add(sound, file.class_name, file.path.string());
+    });
     return std::move(features).to_dataset(set_name(folder_));
+  }
+
+  template <class Take>
+  void for_each(std::span<const ClassFile> files, const Take& take) {
+    for (const ClassFile& file : files) {
+      const Sound sound = read_wav(file.path, options_.length);
+      check(sound, file.path.string());
+      take(sound, file);
+    }
   }
 
   void check(const Sound& sound, const std::string& name) {
