@@ -95,10 +95,12 @@ TEST(StoredIntegers, GradientsOfPartsAddUpAndChangeNoOthers) {
   x.set_requires_grad(true);
   w.set_requires_grad(true);
   const Tensor y = 2.0F * x;
+  const Tensor v = 1.0F * w;
   const Tensor rows = slice(y, 1, 2);
   const Tensor columns = slice(y, {{0, 2}, {0, 3, 2}});
-  // The gradient of this sum goes to y and to 1 * w as one tensor.
-  const Tensor both = y + 1.0F * w;
+  // The gradient of this sum goes to y and to v as one tensor, which v still has when the parts
+  // add to that of y.
+  const Tensor both = y + v;
   sum(10.0F * rows + sum(columns) + both).backward();
   const auto values = [](const Tensor& t) { return std::vector(t.span().begin(), t.span().end()); };
   EXPECT_EQ(values(w.grad()), (std::vector<float>{1, 1, 1, 1, 1, 1}));

@@ -98,14 +98,33 @@ TEST(TfliteUint8, WeightsHaveAZeroPoint) {
   File file;
   file.add(File::uint8, {-1, 1, 1, 2});
   const auto filter =
-      file.add_constant(File::uint8, {2, 1, 1, 2}, std::vector<std::uint8_t>{255, 7, 1, 9}, 7);
+      file.add_constant(File::uint8, {2, 1, 1, 2}, std::vector<std::uint8_t>{255, 7, 1, 9}, {7});
   const auto y = file.add(File::uint8, {-1, 1, 1, 2});
   file.op(kConv, {0, filter}, {y}, kConvOptions, {1, 1, 1});
   const IntegerModel model = from_tflite(file.bytes({0}, {y}));
-  EXPECT_EQ(model.tensors[static_cast<std::size_t>(model.inputs[0])].dtype, DType::uint8);
-  EXPECT_EQ(model.tensors[static_cast<std::size_t>(model.outputs[0])].dtype, DType::uint8);
+  for (const std::int32_t end : {model.inputs[0], model.outputs[0]}) {
+    const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(end)];
+    EXPECT_EQ(tensor.dtype, DType::uint8);
+    EXPECT_EQ(tensor.quantization.zero_point(), 128);
+    EXPECT_EQ(tensor.quantization.qmax, 255);
+  }
   // In steps of 0.5: 248 and 0, -6 and 2.
   EXPECT_EQ(run(model, {0.5F, 4.0F}), (Outputs{{62.0F, 2.5F}}));
+}
+
+TEST(TfliteUint8, ZeroPointsOfChannelsGoWhereTheCodesAllowIt) {
+  const auto with = [](std::int8_t third) {
+    File file;
+    file.add(File::int8, {-1, 1, 1, 2});
+    const auto filter = file.add_constant(File::int8, {2, 1, 1, 2},
+                                          std::vector<std::int8_t>{3, -9, third, 4}, {3, -2});
+    const auto y = file.add(File::int8, {-1, 1, 1, 2});
+    file.op(kConv, {0, filter}, {y}, kConvOptions, {1, 1, 1});
+    return file.bytes({0}, {y});
+  };
+  // In steps of 0.5: 0 and -12, 127 and 6.
+  EXPECT_EQ(run(from_tflite(with(125)), {1.0F, -1.5F}), (Outputs{{9.0F, 59.0F}}));
+  EXPECT_THROW(from_tflite(with(126)), FormatError);
 }
 
 TEST(TfliteUint8, AnAverageThatIsRoundedOtherwiseIsRefused) {

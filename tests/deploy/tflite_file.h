@@ -29,21 +29,22 @@ class TfliteFile {
 
   /// A tensor that is computed, or an input; an extent of -1 is open, and 1 in the shape.
   std::int32_t add(Type type, const Extents& signature) {
-    return tensor(type, signature, 0, middle(type));
+    return tensor(type, signature, 0, {middle(type)});
   }
 
   template <class T>
   std::int32_t add_constant(Type type, const Extents& shape, const std::vector<T>& values) {
-    return add_constant(type, shape, values, middle(type));
+    return add_constant(type, shape, values, {middle(type)});
   }
+  /// Of several zero points each is that of an index of axis 0; the scales are 0.5.
   template <class T>
   std::int32_t add_constant(Type type, const Extents& shape, const std::vector<T>& values,
-                            std::int64_t zero_point) {
+                            const std::vector<std::int64_t>& zero_points) {
     b_.ForceVectorAlignment(values.size() * sizeof(T), 1, 16);
     const auto bytes = b_.CreateVector(reinterpret_cast<const std::uint8_t*>(values.data()),
                                        values.size() * sizeof(T));
     buffers_.push_back(table({{0, bytes.o}}));
-    return tensor(type, shape, static_cast<std::uint32_t>(buffers_.size()), zero_point);
+    return tensor(type, shape, static_cast<std::uint32_t>(buffers_.size()), zero_points);
   }
   std::int32_t add_numbers(const Extents& values) {
     return add_constant(int32, {static_cast<std::int32_t>(values.size())}, values);
@@ -140,7 +141,7 @@ class TfliteFile {
   static std::int64_t middle(Type type) { return type == uint8 ? 128 : 0; }
 
   std::int32_t tensor(Type type, const Extents& signature, std::uint32_t buffer,
-                      std::int64_t zero_point) {
+                      const std::vector<std::int64_t>& zero_points) {
     Extents shape = signature;
     for (std::int32_t& extent : shape) extent = extent < 0 ? 1 : extent;
     const auto extents = b_.CreateVector(shape);
@@ -148,8 +149,8 @@ class TfliteFile {
     const auto name = b_.CreateString("t" + std::to_string(tensors_.size()));
     flatbuffers::uoffset_t grid = 0;
     if (type == int8 || type == uint8) {
-      const auto scales = b_.CreateVector(std::vector<float>{0.5F});
-      const auto zeros = b_.CreateVector(std::vector<std::int64_t>{zero_point});
+      const auto scales = b_.CreateVector(std::vector<float>(zero_points.size(), 0.5F));
+      const auto zeros = b_.CreateVector(zero_points);
       grid = table({{2, scales.o}, {3, zeros.o}}).o;
     }
     const auto start = b_.StartTable();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -90,6 +91,29 @@ TEST(SequenceLstm, SamplesDoNotMixAndContractsDiffer) {
     for (std::size_t i = size; i < bytes.size(); ++i) EXPECT_EQ(bytes[i], bytes[i - size]);
   }
   EXPECT_EQ(operator_cost(lstm_model({}), 0).multiply_adds, 4 * 3 * 2 * (4 + 2));
+}
+
+TEST(SequenceLstm, TheCellIsClipped) {
+  // The largest magnitude of a cell behind six steps, in units of 2^-11.
+  const auto largest = [](float clip, Rounding rounding) {
+    Interpreter interpreter(lstm_model({.steps = 6, .attributes = {.cell_clip = clip}}),
+                            {.rounding = rounding});
+    std::ranges::fill(interpreter.input_bytes(0), std::byte{127});
+    for (const std::size_t state : {1U, 2U}) {
+      std::ranges::fill(interpreter.input_bytes(state), std::byte{0});
+    }
+    interpreter.invoke();
+    const auto bytes = std::as_const(interpreter).output_bytes(2);
+    std::vector<std::int16_t> cells(bytes.size() / sizeof(std::int16_t));
+    std::memcpy(cells.data(), bytes.data(), bytes.size());
+    int most = 0;
+    for (const std::int16_t cell : cells) most = std::max(most, std::abs(int{cell}));
+    return most;
+  };
+  for (const Rounding rounding : {Rounding::double_rounding, Rounding::fp32}) {
+    EXPECT_GT(largest(0.0F, rounding), 400);
+    EXPECT_EQ(largest(0.125F, rounding), 256);
+  }
 }
 
 TEST(SequenceLstm, NamesWhatItsContractsDoNotTake) {
