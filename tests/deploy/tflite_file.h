@@ -36,7 +36,7 @@ class TfliteFile {
   std::int32_t add_constant(Type type, const Extents& shape, const std::vector<T>& values) {
     return add_constant(type, shape, values, {middle(type)});
   }
-  /// Of several zero points each is that of an index of axis 0; the scales are 0.5.
+  /// Several zero points are those of the indices along axis 0; the scales are 0.5.
   template <class T>
   std::int32_t add_constant(Type type, const Extents& shape, const std::vector<T>& values,
                             const std::vector<std::int64_t>& zero_points) {
