@@ -6,6 +6,7 @@
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program_run.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/program_passes.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/step_rules.h>

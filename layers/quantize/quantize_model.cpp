@@ -5,6 +5,7 @@
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/float_model.h>
+#include <octet/layers/quantize/model_passes.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -134,6 +135,11 @@ class Quantization {
     for (std::size_t i = 0; i < is_factor_.size(); ++i) {
       if (factors[program.result_of_layer[i]]) is_factor_[source.used_layer(i)] = true;
     }
+    clamps_ = fusible_clamps(source, [&](std::size_t i, std::size_t clamp) {
+      // A config of its own says how the clamp's result is quantized; that of the layer would win.
+      const bool keeps_own = plans_[clamp].own_config && plans_[clamp].config != plans_[i].config;
+      return plans_[i].config != nullptr && plans_[clamp].config != nullptr && !keeps_own;
+    });
   }
 
   Model run() {
@@ -172,7 +178,7 @@ class Quantization {
       auto quantizer = default_input_quantizer(options_, spec_of(i));
       return added(std::make_unique<QuantizeLayer>(std::move(quantizer), options_), {result});
     }
-    const std::size_t clamp = fusible_clamp(i);
+    const std::size_t clamp = clamps_[i].value_or(i);
     if (clamp != i) copy = copy->with_activation(source_.layers()[clamp]->activation());
     copy->remove_annotation();
     if (plans_[i].config->options().rounding == Rounding::q15 && !plans_[i].result_only) {
@@ -222,17 +228,15 @@ class Quantization {
     return {value, program.values[program.outputs.front()].form};
   }
 
-  /// What layer `i` reads: integers where it computes on them. The inputs of a concatenation share
-  /// a scale, so that one whose operator has given it another is quantized anew.
+  /// What layer `i` reads: integers where it computes on them.
   std::vector<Result> inputs_of(std::size_t i) {
-    const QuantizeConfig* const config = plans_[i].result_only ? nullptr : plans_[i].config.get();
-    const bool joins =
-        config != nullptr &&
-        result_rule(*source_.layers()[i], config->options().rounding) == ResultRule::as_inputs;
+    const bool is_quantized = plans_[i].config != nullptr && !plans_[i].result_only;
+    const ResultRule rule =
+        is_quantized ? result_rule(*source_.layers()[i], plans_[i].config->options().rounding)
+                     : ResultRule::unknown;
     std::vector<Result> inputs;
     for (const std::size_t input : source_.inputs_of(i)) {
-      const ValueForm& form = results_[input].form;
-      const bool anew = config != nullptr && (!form.is_integer || (joins && form.fixed_by));
+      const bool anew = is_quantized && needs_quantize_layer(results_[input].form, rule);
       inputs.push_back(anew ? integers_of(input) : results_[input]);
     }
     return inputs;
@@ -248,24 +252,6 @@ class Quantization {
     return *integers_[i];
   }
 
-  /// The clamp behind layer `i` that can become its activation; `i` where there is none.
-  std::size_t fusible_clamp(std::size_t i) const {
-    const std::vector<std::size_t> readers = source_.readers(i);
-    // What another layer, or the user, reads before the clamp has to stay.
-    if (readers.size() != 1 || source_.is_output(i) || source_.is_reused(i)) return i;
-    const std::size_t next = readers.front();
-    if (source_.is_reused(next)) return i;
-    const Layer& clamp = *source_.layers()[next];
-    const Activation function = clamp.activation();
-    if (!is_activation(clamp) || function == Activation::none || quantizes_before(function)) {
-      return i;
-    }
-    // A config of its own says how the clamp's result is quantized; that of this layer would win.
-    const bool keeps_own = plans_[next].own_config && plans_[next].config != plans_[i].config;
-    if (plans_[next].config == nullptr || keeps_own) return i;
-    return source_.layers()[i]->with_activation(clamp.activation()) == nullptr ? i : next;
-  }
-
   const Model& source_;
   std::vector<Plan> plans_;
   QuantizeOptions options_;
@@ -273,6 +259,8 @@ class Quantization {
   // By layer of the source.
   /// Whether BATCH_MATMUL reads the result as its second operand.
   std::vector<bool> is_factor_;
+  /// The layer behind it that becomes its activation.
+  std::vector<std::optional<std::size_t>> clamps_;
   std::vector<Result> results_;
   /// Whether it became part of the layer that it reads.
   std::vector<bool> fused_;

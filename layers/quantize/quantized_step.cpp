@@ -264,43 +264,4 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
   throw InvalidArgument("quantized step: a kind outside the enumeration");
 }
 
-namespace {
-
-/// Ties the quantizers of what an operator joins whose inputs share scale and zero point.
-void tie_joined(const Program& program, const Step& step) {
-  const bool joins = rule_of(step, step.scheme->options->rounding) == ResultRule::as_inputs;
-  if (!joins || step.scheme->result != nullptr) return;
-  step.scheme->joins_fixed = program.values[step.result].form.fixed_by.has_value();
-  if (step.scheme->joins_fixed) return;
-  std::vector<Quantizer*> producers;
-  for (const std::size_t input : step.inputs) {
-    const Program::Value& value = program.values[input];
-    if (value.form.fixed_by) {
-      throw InvalidArgument(
-          fmt::format("{}: expected inputs that can share one scale, found \"{}\" with the fixed "
-                      "scale of {}; put a QuantizeLayer between",
-                      step.scheme->owner, value.name(), to_string(*value.form.fixed_by)));
-    }
-    // Steps of a scan, and uses of one layer, share theirs already.
-    if (std::ranges::count(producers, value.form.quantizer) == 0) {
-      producers.push_back(value.form.quantizer);
-    }
-  }
-  step.scheme->joined = producers.front();
-  // Where one is left in float there is nothing to tie.
-  const bool ties = producers.size() > 1 && std::ranges::count(producers, nullptr) == 0;
-  if (ties) Quantizer::tie(producers);
-}
-
-}  // namespace
-
-void prepare_quantized(Program& program, std::span<const ValueForm> inputs) {
-  decide_forms(program, inputs);
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (program.steps[i].scheme == nullptr) continue;
-    share_range(program, i);
-    tie_joined(program, program.steps[i]);
-  }
-}
-
 }  // namespace octet

@@ -60,22 +60,4 @@ void watch_result(const StepScheme& scheme, const Tensor& real, const ForwardCon
   }
 }
 
-void share_range(Program& program, std::size_t step) {
-  StepScheme& scheme = *program.steps[step].scheme;
-  // The range of a tensor of the layer is that of its values now, the same at every use.
-  const bool is_parameter = program.steps[step].kind == Step::Kind::parameter;
-  if (scheme.result == nullptr || is_parameter) return;
-  for (std::size_t i = 0; i < step; ++i) {
-    StepScheme* const earlier = program.steps[i].scheme.get();
-    if (earlier == nullptr || earlier->result != scheme.result) continue;
-    if (earlier->shared == nullptr) {
-      earlier->shared = std::make_shared<SharedRange>();
-      earlier->shared_position = earlier->shared->join();
-    }
-    scheme.shared = earlier->shared;
-    scheme.shared_position = scheme.shared->join();
-    return;
-  }
-}
-
 }  // namespace octet

@@ -33,7 +33,4 @@ class SharedRange {
 /// Shows the quantizer of a step's result real values of it.
 void watch_result(const StepScheme& scheme, const Tensor& real, const ForwardContext& context);
 
-/// Makes the StepScheme::shared of a step and of all before it that have its quantizer.
-void share_range(Program& program, std::size_t step);
-
 }  // namespace octet

@@ -1,0 +1,35 @@
+#include <octet/layers/activation.h>
+#include <octet/layers/quantize/model_passes.h>
+
+namespace octet {
+namespace {
+
+/// The only layer that reads layer `i`, where nothing else, nor the user, does.
+std::optional<std::size_t> only_reader(const Model& model, std::size_t i) {
+  const std::vector<std::size_t> readers = model.readers(i);
+  if (readers.size() != 1 || model.is_output(i) || model.is_reused(i)) return std::nullopt;
+  return readers.front();
+}
+
+}  // namespace
+
+std::vector<std::optional<std::size_t>> fusible_clamps(
+    const Model& model, FunctionRef<bool(std::size_t layer, std::size_t clamp)> may_fuse) {
+  std::vector<std::optional<std::size_t>> found(model.layers().size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::optional<std::size_t> next = only_reader(model, i);
+    if (!next || model.is_reused(*next) || !may_fuse(i, *next)) continue;
+    const Layer& clamp = *model.layers()[*next];
+    const Activation function = clamp.activation();
+    if (!is_activation(clamp) || function == Activation::none) continue;
+    // No layer takes one that runtimes compute of its result, as a softmax.
+    if (model.layers()[i]->with_activation(function) != nullptr) found[i] = next;
+  }
+  return found;
+}
+
+bool needs_quantize_layer(const ValueForm& form, ResultRule rule) {
+  return !form.is_integer || (rule == ResultRule::as_inputs && form.fixed_by);
+}
+
+}  // namespace octet

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <octet/core/function_ref.h>
+#include <octet/layers/model.h>
+#include <octet/layers/program/program.h>
+#include <octet/layers/quantize/result_rule.h>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+// What quantize_model() changes of a network, beside with_folded_batch_norm(). The passes over the
+// program of a quantized network are in program_passes.h.
+
+namespace octet {
+
+/// Fuses activations: finds by layer the clamp, such as a ReLU, that becomes the layer's own
+/// activation, so that runtimes clamp sums and not results. The layer takes such an activation,
+/// nothing else reads it, neither is used several times, and may_fuse(layer, clamp) agrees.
+std::vector<std::optional<std::size_t>> fusible_clamps(
+    const Model& model, FunctionRef<bool(std::size_t layer, std::size_t clamp)> may_fuse);
+
+/// Inserts QUANTIZE: whether a quantized layer of this rule reads a value of this form through a
+/// QuantizeLayer. That is a value that is real or, where the inputs of the layer's operator share a
+/// scale, as those of CONCATENATION, one whose own operator fixes another.
+bool needs_quantize_layer(const ValueForm& form, ResultRule rule);
+
+}  // namespace octet
