@@ -79,7 +79,7 @@ void add_scores(nlohmann::json& json, const OutputScores& output) {
   if (output.control) json["control_" + what] = *output.control;
 }
 
-/// Adds those of a single output beside everything else, those of several in a list.
+/// Adds the numbers of a single output beside everything else, those of several in a list.
 void add_scores(nlohmann::json& metrics, const Options& options,
                 const std::vector<OutputScores>& outputs) {
   if (outputs.size() == 1) add_scores(metrics, outputs.front());

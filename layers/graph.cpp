@@ -6,8 +6,8 @@
 #include <octet/layers/image_layer.h>
 #include <octet/layers/program/float_linear.h>
 #include <octet/layers/program/float_operators.h>
+#include <octet/layers/program/linear_operator.h>
 #include <octet/layers/program/program.h>
-#include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/resize_bilinear.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
@@ -78,8 +78,8 @@ Shape Graph::shape_of_result(std::span<const GraphValue> inputs) const {
     });
   }
   throw InvalidArgument(fmt::format(
-      "layer \"{}\" of type {}: expected a layer that overrides emit(), or forward() and "
-      "result_shape(), found neither",
+      "layer \"{}\" of type {}: expected a layer that overrides emit(), or forward_all() "
+      "and result_shape(), found neither",
       layer_->name(), layer_->type()));
 }
 

@@ -106,8 +106,9 @@ class Graph {
   std::vector<GraphValue> scan(
       std::span<const GraphValue> x, std::optional<GraphValue> first,
       FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body);
-  /// Does so with several states: by step of time, those that `body` gives, as many as `first` has
-  /// entries. Backward, the first step that runs, and the first of the result, is the last of time.
+  /// Repeats `body` with several states: by step of time, those that `body` gives, as many as
+  /// `first` has entries. Backward, the first step that runs, and the first of the result, is the
+  /// last of time.
   std::vector<std::vector<GraphValue>> scan(
       std::span<const GraphValue> x, const std::vector<std::optional<GraphValue>>& first,
       FunctionRef<std::vector<GraphValue>(std::span<const GraphValue> x_t,

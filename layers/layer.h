@@ -148,9 +148,10 @@ class Layer {
   const Shape& output_shape() const;
 
   /// Says which operators the layer computes: returns its result, made of `inputs` by the functions
-  /// of `graph`, and behind it what other layers may ask for by Graph::beside(). Called once for
-  /// every model that is built, not for every batch. By default Graph::linear() where the layer has
-  /// weights(), and else one step that computes forward_all(), for which files have no operator.
+  /// of `graph`, and behind it what other layers may ask for by Graph::beside(). Called when a
+  /// model is built, quantized or loaded, and never for a batch. By default Graph::linear() where
+  /// the layer has weights(), and else one step that computes forward_all(), for which files have
+  /// no operator.
   virtual std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const;
 
   /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]: by default
@@ -169,8 +170,8 @@ class Layer {
   /// The function that ends the layer; Activation::none (0) where there is none.
   virtual Activation activation() const { return Activation{}; }
   bool ends_in_softmax() const;
-  /// This layer, its tensors shared, with `activation`, a clamp, for its own; null where it cannot
-  /// end in one or ends in another function already.
+  /// This layer, its tensors shared, with `activation` for its own; null for one that is no clamp,
+  /// and where the layer cannot end in one or ends in another function already.
   virtual std::unique_ptr<Layer> with_activation(Activation activation) const;
 
   /// The tensors that make_tensors() made, each in one of the lists; none by default.

@@ -2,12 +2,44 @@
 
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/graph.h>
+#include <octet/layers/input.h>
 #include <octet/layers/model.h>
 #include <octet/layers/program/program_run.h>
+#include <octet/layers/quantize/program_passes.h>
 
 #include <mutex>
+#include <vector>
 
 namespace octet {
+namespace {
+
+/// The steps of all layers of a built model, ready to run.
+Program program_of(const Model& model) {
+  Program program;
+  Graph graph(program);
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    Layer& layer = *model.layers()[i];
+    graph.set_node(i);
+    if (is_input(layer)) {
+      program.result_of_layer.push_back(graph.input(&layer, layer.output_shape()).index);
+      continue;
+    }
+    std::vector<GraphValue> inputs;
+    for (const std::size_t input : model.inputs_of(i)) {
+      inputs.push_back({program.result_of_layer[input]});
+    }
+    program.result_of_layer.push_back(graph.emit(layer, inputs).front().index);
+  }
+  for (const std::size_t output : model.output_layers()) {
+    program.outputs.push_back(program.result_of_layer[output]);
+  }
+  count_readers(program);
+  prepare_quantized(program);
+  return program;
+}
+
+}  // namespace
 
 void Model::require_inputs(std::string_view operation, std::span<const Tensor> inputs) const {
   const std::vector<std::size_t> layers = input_layers();

@@ -41,7 +41,8 @@ class ModelBuilder {
   /// Appends an operator that reads `inputs` and writes `output`.
   Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output,
                OperatorAttributes attributes);
-  /// With the code's default attributes.
+  /// @overload
+  /// The attributes are the code's defaults.
   Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output);
 
   /// RESHAPE of `input` to [batch, example_shape...].

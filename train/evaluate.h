@@ -6,6 +6,7 @@
 #include <octet/train/data/dataset.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/metric.h>
+#include <octet/train/model_inputs.h>
 
 #include <cstddef>
 #include <optional>
@@ -20,13 +21,6 @@ struct Evaluation {
   /// The share of rows predicted right.
   double accuracy = 0.0;
 };
-
-/// Features [n, ...] as the model takes them: reshaped where only the shape of an example differs,
-/// e.g. images [28, 28] for an Input({784}). Throws InvalidArgument where the sizes differ.
-Tensor fit_to_input(const Model& model, const Tensor& features);
-/// The features of a batch for each input of the model, reshaped as fit_to_input() does. Throws
-/// InvalidArgument also for features of another number of inputs.
-std::vector<Tensor> fit_to_inputs(const Model& model, const Batch& batch);
 
 /// The class of each row: see decision_threshold(). A quantized model is run as it is simulated,
 /// with the ranges of its kernels as they are now. Changes nothing: several threads may use one

@@ -231,7 +231,7 @@ void require_logits_for(const Loss& loss, const Model& model, const Tensor& outp
   if (detail::TensorAccess::logits(output).defined()) return;
   throw InvalidArgument(fmt::format(
       "binary_cross_entropy: expected the sigmoid of layer \"{}\" with the logits that it read, "
-      "found its result alone; forward() of a {} ends in apply_activation() with its context",
+      "found its result alone; forward_all() of a {} ends in apply_activation() with its context",
       last.name(), last.type()));
 }
 

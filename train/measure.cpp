@@ -4,8 +4,8 @@
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/train/distributed/messages.h>
-#include <octet/train/evaluate.h>
 #include <octet/train/evaluate_internal.h>
+#include <octet/train/model_inputs.h>
 
 #include <algorithm>
 #include <cmath>

@@ -16,6 +16,7 @@
 #include <octet/train/epoch_text.h>
 #include <octet/train/evaluate_internal.h>
 #include <octet/train/faults.h>
+#include <octet/train/model_inputs.h>
 #include <octet/train/trainer.h>
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/sharded_step.h>
 #include <octet/train/faults.h>
+#include <octet/train/model_inputs.h>
 #include <octet/train/trainer.h>
 
 #include <algorithm>

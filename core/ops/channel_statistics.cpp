@@ -23,7 +23,7 @@ struct Moments {
   explicit Moments(Index channels)
       : mean(static_cast<std::size_t>(channels)), squares(static_cast<std::size_t>(channels)) {}
 
-  /// Adds those of other rows. (Chan, Golub and LeVeque, Updating Formulae, 1979.)
+  /// Adds the statistics of other rows. (Chan, Golub and LeVeque, Updating Formulae, 1979.)
   void add(const Moments& other) {
     const double all = count + other.count;
     const double share = other.count / all;

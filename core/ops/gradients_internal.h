@@ -76,7 +76,7 @@ Tensor writable_gradient(const Tensor& g);
 
 /// Which elements of x are inside a window, a byte for each: a quarter of the memory of x.
 using Mask = std::shared_ptr<const std::int8_t[]>;
-/// Writes those of `size` elements.
+/// Writes the mask of rows [begin, end).
 void write_mask(const TensorRows& x, Index begin, Index end, Index row,
                 const GradientWindow& window, std::int8_t* mask);
 /// g [..., row] where `inside` is 1, else 0, as it is read.

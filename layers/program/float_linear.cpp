@@ -4,7 +4,7 @@
 #include <octet/core/ops/ops.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/program/float_linear.h>
-#include <octet/layers/quantize/weight_codes.h>
+#include <octet/layers/program/linear_operator.h>
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ Tensor linear_operator(const LayerWeights& weights, const Tensor& x, FusedActiva
   if (!has_operator_layout(weights)) {
     throw InvalidArgument(fmt::format(
         "linear: expected a kernel whose units are last, found {} with unit_axis {}; a layer with "
-        "weights of another layout overrides Layer::linear()",
+        "weights of another layout sets LayerWeights::own_layout",
         weights.kernel.shape().to_string(), weights.unit_axis));
   }
   if (!weights.convolution) return linear(x, weights.kernel, weights.bias, clamp);

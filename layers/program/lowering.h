@@ -27,8 +27,8 @@ void require_operator_range(const QuantParams& params, bool clamps_at_zero,
 ///
 /// The results of quantized steps are int8, or int16 under rounding mode q15, with the scale and
 /// the zero point that the operator's definition says: those that it always has, its input's, or
-/// those of the step's quantizer. Steps in float compute on real values, as softmax, sigmoid and
-/// tanh do of int16; a DEQUANTIZE makes these of the integers that they read.
+/// those of the step's quantizer. Steps in float compute on real values, as a softmax does of
+/// int16; a DEQUANTIZE makes these of the integers that they read.
 class Lowering {
  public:
   explicit Lowering(std::string model_name, const LowerOptions& options = {});

@@ -5,6 +5,7 @@
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/activation_function.h>
+#include <octet/layers/program/linear_operator.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantize_tensor.h>

@@ -34,30 +34,6 @@ Tensor carried_out(const Step& step, const StepInputs& in) {
 
 }  // namespace
 
-Program program_of(const Model& model) {
-  Program program;
-  Graph graph(program);
-  for (std::size_t i = 0; i < model.layers().size(); ++i) {
-    Layer& layer = *model.layers()[i];
-    graph.set_node(i);
-    if (is_input(layer)) {
-      program.result_of_layer.push_back(graph.input(&layer, layer.output_shape()).index);
-      continue;
-    }
-    std::vector<GraphValue> inputs;
-    for (const std::size_t input : model.inputs_of(i)) {
-      inputs.push_back({program.result_of_layer[input]});
-    }
-    program.result_of_layer.push_back(graph.emit(layer, inputs).front().index);
-  }
-  for (const std::size_t output : model.output_layers()) {
-    program.outputs.push_back(program.result_of_layer[output]);
-  }
-  count_readers(program);
-  prepare_quantized(program);
-  return program;
-}
-
 ProgramRun::ProgramRun(const Program& program, const Model& model, std::span<const Tensor> inputs,
                        const ForwardContext& context)
     : program_(program),

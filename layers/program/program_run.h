@@ -12,9 +12,6 @@
 
 namespace octet {
 
-/// The steps of all layers of a built model.
-Program program_of(const Model& model);
-
 /// Runs a program of a model, one of the model's layers after the other, and keeps every value
 /// until its last reader has run.
 class ProgramRun {

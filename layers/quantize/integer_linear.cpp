@@ -12,6 +12,7 @@
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/real_sums.h>
+#include <octet/layers/quantize/weight_codes.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/fully_connected.h>
 

@@ -54,9 +54,8 @@ struct QuantizeOptions {
   /// saturation from above, in every runtime. Inputs of models and other results keep 8 bits,
   /// because no operator would clamp them to fewer. 16 applies to all results and to inputs, with
   /// rounding mode q15 only: int16 values with zero point 0 and scale max(max x / 32767, -min x /
-  /// 32768), whose products with weights are summed in int64. Layers that become BATCH_MATMUL,
-  /// CONCATENATION, FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, PAD, RESHAPE, STRIDED_SLICE or
-  /// TRANSPOSE take them; softmax, sigmoid and tanh then compute in float.
+  /// 32768), whose products with weights are summed in int64. Layers take them whose operators have
+  /// OperatorDefinition::takes_int16; a softmax then computes in float.
   int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
@@ -152,7 +151,7 @@ std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& o
 inline std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options) {
   return default_activation_quantizer(options, activation_spec(options));
 }
-/// The one that measures the range of a model's input.
+/// Measures the range of a model's input.
 std::unique_ptr<Quantizer> default_input_quantizer(const QuantizeOptions& options,
                                                    const QuantSpec& spec);
 

@@ -4,8 +4,9 @@
 
 namespace octet {
 
-/// Quantizes a model's input. State: min, max, zero_point. The range is found as
-/// QuantizeOptions::input_calibration says.
+/// Quantizes a model's input, or what a quantized layer reads of layers that are left in float, or
+/// that have another scale than it needs. State: min, max, zero_point. The range of an input is
+/// found as QuantizeOptions::input_calibration says, that of other values as `calibration` does.
 class QuantizeLayer : public Layer {
  public:
   static constexpr std::string_view kType = "QuantizeLayer";

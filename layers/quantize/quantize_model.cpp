@@ -1,9 +1,10 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/input.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
+#include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/float_model.h>
 #include <octet/layers/quantize/model_passes.h>
 #include <octet/layers/quantize/quantize_layer.h>
@@ -99,13 +100,15 @@ void require_int16_operators(const Layer& layer) {
     if (step.kind == Step::Kind::function) continue;
     const OperatorDefinition& about = definition(step.code);
     if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
+    std::vector<std::string_view> names;
+    for (const OpCode code : kOpCodes) {
+      if (definition(code).takes_int16) names.push_back(definition(code).name);
+    }
     throw InvalidArgument(fmt::format(
-        "quantize_model: layer \"{}\" of type {}: expected layers that become ADD, BATCH_MATMUL, "
-        "CONCATENATION, CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, LOGISTIC, MUL, PAD, "
-        "RESHAPE, "
-        "STRIDED_SLICE, SUB, TANH or TRANSPOSE with activations of 16 bits, found {}; leave it "
-        "in_float(), let the strides of a convolution do its work, or use 8 bits",
-        layer.name(), layer.type(), about.name));
+        "quantize_model: layer \"{}\" of type {}: expected layers that become one of {} with "
+        "activations of 16 bits, found {}; leave it in_float(), let the strides of a convolution "
+        "do its work, or use 8 bits",
+        layer.name(), layer.type(), fmt::join(names, ", "), about.name));
   }
 }
 
@@ -355,6 +358,14 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
         model.name()));
   }
   return Quantization(source, std::move(plans), options).run();
+}
+
+Model quantize_post_training(const Model& model, std::span<const Tensor> inputs,
+                             const QuantizeOptions& options) {
+  detail::require_samples("quantize_post_training", model, inputs);
+  Model quantized = quantize_model(model, options);
+  calibrate(quantized, inputs);
+  return quantized;
 }
 
 bool has_fixed_scale(const Model& model, std::size_t i) {

@@ -2,9 +2,10 @@
 
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/gemm_s8.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/program/linear_operator.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/quantize/weight_codes.h>
 
 namespace octet {
 

@@ -5,6 +5,7 @@
 #include <octet/layers/activation_function.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/program/float_step.h>
+#include <octet/layers/program/linear_operator.h>
 #include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/oscillation.h>
@@ -13,7 +14,6 @@
 #include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/shared_range.h>
 #include <octet/layers/quantize/step_rules.h>
-#include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
@@ -37,7 +37,8 @@ bool trains_on_integers(const StepScheme& scheme) {
          is_ready(scheme.result);
 }
 
-/// Whether it does so with these inputs, which are real before there is a scale for them.
+/// Whether training computes a step on integers with these inputs, which are real before there is
+/// a scale for them.
 bool trains_on_integers(const Step& step, std::span<const Tensor> x) {
   return trains_on_integers(*step.scheme) &&
          std::ranges::all_of(x, [](const Tensor& v) { return v.quantization() != nullptr; });

@@ -3,8 +3,8 @@
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/layers/quantize/calibration_internal.h>
-#include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -97,14 +97,6 @@ std::vector<std::string> calibrate(Model& model, std::span<const Tensor> inputs)
   }
   for (const std::string& warning : warnings) log_warn(warning);
   return warnings;
-}
-
-Model quantize_post_training(const Model& model, std::span<const Tensor> inputs,
-                             const QuantizeOptions& options) {
-  detail::require_samples("quantize_post_training", model, inputs);
-  Model quantized = quantize_model(model, options);
-  calibrate(quantized, inputs);
-  return quantized;
 }
 
 void refresh_kernel_ranges(Model& model) {

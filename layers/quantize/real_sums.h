@@ -25,8 +25,8 @@ class RealForm {
 
   Index width() const { return static_cast<Index>(scales_.size()); }
 
-  /// Writes those of `rows` rows of units [unit, unit + units); rows lie `stride` apart in `sums`
-  /// and `out_stride` in `out`.
+  /// Writes the real sums of `rows` rows of units [unit, unit + units); rows lie `stride` apart in
+  /// `sums` and `out_stride` in `out`.
   void write(const std::int32_t* sums, Index stride, Index rows, Index unit, Index units,
              float* out, Index out_stride) const {
     const bool whole = units == width() && stride == units && out_stride == units;

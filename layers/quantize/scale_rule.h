@@ -50,7 +50,7 @@ struct LearnedRange {
   void append_to(std::vector<Tensor>& inputs) const {
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
   }
-  /// Puts their gradients behind those of the inputs.
+  /// Puts the parameters' gradients behind those of the inputs.
   void append_gradients(std::vector<Tensor>& list, const Tensor& x, const Tensor& upstream) const {
     if (!wants_gradient()) {
       list.resize(list.size() + parameters.size());

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/program/linear_operator.h>
 #include <octet/layers/quantize/quantizer.h>
-#include <octet/layers/quantize/weight_codes.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/runtime/operators/fully_connected.h>
 

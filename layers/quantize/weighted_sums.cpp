@@ -8,6 +8,7 @@
 #include <octet/core/ops/transposed_conv2d_internal.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
+#include <octet/layers/program/linear_operator.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/conv_2d.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>

@@ -9,7 +9,7 @@ find . -path ./build -prune -o \( -name '*.h' -o -name '*.cpp' \) -print0 | sort
   FNR == 1 { begins = 1 }
   /^ *\/\/\/? / {
     ++seen
-    doc = /^ *\/\/\/ (Of|That|Those|The same|One that|Ones|Its|Their|They|Also|Else) /
+    doc = /^ *\/\/\/ (Of|That|Those|The same|The one of|The one that|One that|Ones|Its|Their|They|Also|Else|Does so|Does the same|Writes (that|those)|Adds (that|those)|Puts (that|those|their)) /
     if (begins && (doc || /^ *\/\/ (That of|Those of|The same|Of the|Of an?|Ones) /)) {
       print FILENAME ":" FNR ":" $0
       bad = 1

@@ -159,7 +159,7 @@ class TsFile {
   std::size_t channels_ = 0;
 };
 
-/// The one file of the folder whose name ends so.
+/// The only file of the folder whose name ends in `ending`.
 fs::path only_file(const fs::path& folder, std::string_view ending) {
   std::vector<std::string> found = names_in(folder);
   std::erase_if(found, [&](const std::string& name) {

@@ -50,9 +50,9 @@ class ProcessGroup {
   /// Gives every rank the bytes of rank 0. All ranks call it, with as many bytes.
   void broadcast(std::span<std::byte> bytes);
 
-  /// Does the same without waiting. Messages of one stream, a number from 0 to 32000 and the same
-  /// on both sides, arrive in the order in which they were sent; streams do not wait for each
-  /// other, nor for send(). All ranks start and call broadcasts in the same order.
+  /// Starts to send to one rank, without waiting. Messages of one stream, a number from 0 to 32000
+  /// and the same on both sides, arrive in the order in which they were sent; streams do not wait
+  /// for each other, nor for send(). All ranks start and call broadcasts in the same order.
   std::unique_ptr<Request> start_send(std::span<const std::byte> bytes, int to, int stream);
   std::unique_ptr<Request> start_receive(std::span<std::byte> bytes, int from, int stream);
   std::unique_ptr<Request> start_broadcast(std::span<std::byte> bytes);

@@ -2,7 +2,7 @@
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/sharded_calibration.h>
-#include <octet/train/evaluate.h>
+#include <octet/train/model_inputs.h>
 
 #include <memory>
 #include <span>
