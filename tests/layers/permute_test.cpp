@@ -1,6 +1,12 @@
 #include <octet/core/ops/ops.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/model.h>
 #include <octet/layers/permute.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/layer_testing.h>
+
+#include <algorithm>
 
 namespace octet::test::permute_test {
 namespace {
@@ -18,6 +24,37 @@ TEST(Permute, PassesTheGradientBack) {
   const auto layer = built(Permute({2, 1}), {3, 2});
   expect_gradient([&](const std::vector<Tensor>& in) { return tanh(layer->forward(in[0], {})); },
                   {random_tensor({4, 3, 2}, 1)});
+}
+
+// TRANSPOSE moves five axes at most, the batch one of them.
+TEST(Permute, OfMoreAxesThanTransposeMovesTrainsAsItsIntegersCompute) {
+  struct Case {
+    Shape examples;
+    std::vector<Index> axes;
+    int transpositions;
+  };
+  for (const auto& [examples, axes, transpositions] :
+       std::vector<Case>{{{1, 2, 3, 4, 5}, {4, 2, 5, 3, 1}, 1},
+                         {{2, 3, 2, 4, 3}, {4, 1, 5, 2, 3}, 1},
+                         {{2, 3, 2, 4, 3}, {4, 2, 5, 3, 1}, 4},
+                         {{2, 3, 2, 4, 3, 2}, {2, 1, 4, 3, 6, 5}, 3},
+                         {{1, 2, 1, 1, 3}, {3, 2, 4, 1, 5}, 0}}) {
+    Model model("permute");
+    model.output(model.add(Permute(axes), model.input(examples)));
+    model.build();
+    std::vector<Index> counted = {0};
+    counted.insert(counted.end(), axes.begin(), axes.end());
+    const Tensor x = random_tensor(examples.with_batch(3), 4);
+    const Tensor expected = permute(x, counted);
+    const Tensor y = model.forward(x);
+    expect_tensor(y, expected.shape(), values_of(expected));
+    Model quantized = quantize_model(model);
+    quantized.forward(x, {.mode = ForwardContext::Mode::calibration});
+    const IntegerModel integers = lower(quantized);
+    EXPECT_EQ(std::ranges::count(integers.operators, OpCode::transpose, &Operator::code),
+              transpositions);
+    EXPECT_EQ(Interpreter(integers).run(x.span()), values_of(quantized.forward(x)));
+  }
 }
 
 TEST(Permute, RefusesWhatIsNoOrderOfTheAxes) {
