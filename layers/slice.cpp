@@ -23,24 +23,31 @@ std::vector<GraphValue> Slice::emit(Graph& graph, std::span<const GraphValue> in
 
 void Slice::describe(Description& description) const {
   description.set("axis", options_.axis).set("begin", options_.begin).set("size", options_.size);
+  // As files have it that were written before there were steps.
+  if (options_.step != 1) description.set("step", options_.step);
 }
 
 std::unique_ptr<Layer> Slice::make(const Description& d) {
-  return std::make_unique<Slice>(SliceOptions{
-      .axis = d.integer("axis"), .begin = d.integer("begin"), .size = d.integer("size")});
+  return std::make_unique<Slice>(SliceOptions{.axis = d.integer("axis"),
+                                              .begin = d.integer("begin"),
+                                              .size = d.integer("size"),
+                                              .step = d.has("step") ? d.integer("step") : 1});
 }
 
 AxisSlice Slice::taken(const Shape& examples, Index axis) const {
   const Index begin = options_.begin;
   const Index size = options_.size;
+  const Index step = options_.step;
   const Index extent = examples[axis];
-  if (begin >= 0 && size >= 1 && begin <= extent && size <= extent - begin) {
-    return {begin, begin + size};
+  if (begin >= 0 && size >= 1 && step >= 1 && begin < extent &&
+      size - 1 <= (extent - 1 - begin) / step) {
+    return {begin, begin + (size - 1) * step + 1, step};
   }
   throw InvalidArgument(fmt::format(
       "Slice \"{}\": expected 1 to {} elements that lie within axis {} of examples {}, found {} "
-      "from {} on",
-      name(), extent, axis, examples.to_string(), size, begin));
+      "from {} on{}",
+      name(), extent, axis, examples.to_string(), size, begin,
+      step == 1 ? "" : fmt::format(" in steps of {}", step)));
 }
 
 SplitPart::SplitPart(Index parts, Index part, Index axis, std::string name)

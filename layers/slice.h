@@ -12,13 +12,15 @@ struct SliceOptions {
   Index begin = 0;
   Index size = 1;
   std::string name{};
+  /// How far these lie apart.
+  Index step = 1;
 };
 
-/// Takes `size` elements of an axis, from `begin` on: y[.., i, ..] = x[.., begin + i, ..], so that
-/// examples [.., extent, ..] become [.., size, ..]; the gradient of what is not taken is 0. (ONNX'
-/// Slice, TensorFlow's tf.slice.) Quantized, its result has the scale and the zero point of what it
-/// reads. build() throws InvalidArgument for an axis that the input does not have, and unless
-/// begin >= 0, size >= 1 and begin + size <= extent.
+/// Takes `size` elements of an axis, from `begin` on: y[.., i, ..] = x[.., begin + i step, ..], so
+/// that examples [.., extent, ..] become [.., size, ..]; the gradient of what is not taken is 0.
+/// (ONNX' Slice, TensorFlow's tf.strided_slice.) Quantized, its result has the scale and the zero
+/// point of what it reads. build() throws InvalidArgument for an axis that the input does not have,
+/// and unless begin >= 0, size >= 1, step >= 1 and begin + (size - 1) step < extent.
 class Slice : public Layer {
  public:
   static constexpr std::string_view kType = "Slice";

@@ -18,6 +18,8 @@ TEST(Slice, TakesAPartOfAnAxis) {
   expect_sliced({.axis = 1, .begin = 2}, {2, 1}, {2, 5, 8, 11});
   expect_sliced({.axis = 0, .begin = 1}, {1, 3}, {3, 4, 5, 9, 10, 11});
   expect_sliced({.axis = -2, .begin = 0, .size = 2}, {2, 3}, values_of(x));
+  expect_sliced({.begin = 0, .size = 2, .step = 2}, {2, 2}, {0, 2, 3, 5, 6, 8, 9, 11});
+  expect_sliced({.begin = 1, .size = 1, .step = 9}, {2, 1}, {1, 4, 7, 10});
 }
 
 TEST(Slice, PassesTheGradientToWhatItTook) {
@@ -38,6 +40,9 @@ TEST(Slice, RefusesWhatTheInputDoesNotHave) {
   refuses({.begin = -1, .size = 1}, expected + "1 from -1 on");
   refuses({.begin = 0, .size = 0}, expected + "0 from 0 on");
   refuses({.begin = 1, .size = std::numeric_limits<Index>::max()}, expected);
+  refuses({.begin = 1, .size = 2, .step = 2}, expected + "2 from 1 on in steps of 2");
+  refuses({.begin = 1, .size = 2, .step = std::numeric_limits<Index>::max()}, expected);
+  refuses({.begin = 1, .size = 1, .step = 0}, expected + "1 from 1 on in steps of 0");
   refuses({.axis = 2}, "Slice \"s\": expected an axis of examples [2, 3], found 2; the batch axis");
   refuses({.axis = -3}, "Slice \"s\": expected an axis of examples [2, 3], found -3");
 }
