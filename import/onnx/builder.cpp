@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/printable.h>
 #include <octet/import/onnx/builder.h>
-#include <octet/import/zero_channels.h>
+#include <octet/import/zero_layers.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/reused_layer.h>
 #include <octet/layers/sequence_shapes.h>
@@ -247,9 +247,25 @@ void Builder::add_outputs() {
       refuse("import_onnx: output \"{}\": expected the batch to stay in front, found it as axis {}",
              printable(name), value.batch);
     }
-    const bool vector = value.logical.rank() == 1;
-    model_.output(vector ? arranged(node, value, {0}).value : value.value);
+    model_.output(as_result(node, value).value);
   }
+}
+
+/// `x` with its axes in the order of images, of sequences or of the file.
+Imported Builder::as_result(const Node& node, const Imported& x) {
+  if (x.logical.rank() == 1) return arranged(node, x, {0});
+  std::vector<Index> present;
+  for (const Index axis : x.axes) {
+    if (axis >= 0 && x.logical[axis] != 1) present.push_back(axis);
+  }
+  const bool is_image = x.logical.rank() == 3;
+  if (x.logical.rank() > 3 || std::ranges::is_sorted(present)) return x;
+  const std::vector<Index>& order = is_image ? kImageAxes : kSequenceAxes;
+  std::vector<Index> wanted;
+  std::ranges::copy_if(order, std::back_inserter(wanted), [&](Index axis) {
+    return std::ranges::find(present, axis) != present.end();
+  });
+  return present == wanted ? x : arranged(node, x, order);
 }
 
 Imported Builder::input(const Node& node, std::size_t i) const {
@@ -375,14 +391,16 @@ Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& p
   return result;
 }
 
-Imported Builder::with_zero_channels(const Node& node, const Imported& x, Index front,
-                                     Index behind) {
+Imported Builder::with_zeros(const Node& node, const Imported& x, Index axis, Index front,
+                             Index behind) {
   Imported result = x;
   Node part;
-  part.name = node.name + "/channels";
-  for (auto& layer : zero_channel_layers(x.physical, front, behind)) {
+  part.name = node.name + "/zeros";
+  const Index place = std::ranges::find(x.axes, axis) - x.axes.begin();
+  for (auto& layer : zero_layers(x.physical, place, front, behind)) {
     result = add(part, std::move(layer), {result}, x.axes);
   }
+  result.logical = x.logical.with_dim(axis, x.logical[axis] + front + behind);
   result.not_negative = x.not_negative;
   return result;
 }

@@ -108,8 +108,9 @@ class Builder {
   Imported reshaped(const Node& node, const Imported& x, const Shape& logical);
   /// `x` with zeros around it, which is an image, or a sequence, of which a row is the image.
   Imported padded(const Node& node, const Imported& x, const Padding2D& padding);
-  /// `x` with channels of zeros in front and behind, which is an image.
-  Imported with_zero_channels(const Node& node, const Imported& x, Index front, Index behind);
+  /// `x` with zeros in front of and behind its axis `axis`, counted as ONNX does without the batch,
+  /// which the model has.
+  Imported with_zeros(const Node& node, const Imported& x, Index axis, Index front, Index behind);
 
  private:
   Imported transposed(const Node& node, const Imported& x, const std::vector<Index>& axes);
@@ -117,6 +118,7 @@ class Builder {
   bool is_image_input(const std::string& name, const std::vector<Index>& extents) const;
   void import(const Node& node);
   void add_outputs();
+  Imported as_result(const Node& node, const Imported& x);
   void set_weights();
   std::string unique_name(const Node& node);
 

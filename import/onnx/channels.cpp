@@ -1,3 +1,4 @@
+#include <octet/import/channel_affine.h>
 #include <octet/import/onnx/channels.h>
 #include <octet/layers/position_embedding.h>
 
@@ -38,10 +39,40 @@ Imported elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> 
   return result;
 }
 
+Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor gamma, Tensor beta) {
+  const auto all = [](const Tensor& tensor, float value) {
+    return std::ranges::all_of(tensor.span(), [value](float v) { return v == value; });
+  };
+  if (all(gamma, 1.0F) && all(beta, 0.0F)) return x;
+  const auto not_negative = [](const Tensor& tensor) {
+    return std::ranges::all_of(tensor.span(), [](float v) { return v >= 0.0F; });
+  };
+  const bool stays = x.not_negative && not_negative(gamma) && not_negative(beta);
+  LayerWithTensors made = channel_affine(std::move(gamma), std::move(beta));
+  Weights weights;
+  for (NamedTensor& tensor : made.tensors) weights.emplace_back(tensor.name, tensor.tensor);
+  return elementwise(builder, node, std::move(made.layer), x, stays, std::move(weights));
+}
+
+Imported scaled(Builder& builder, const Node& node, const Imported& x, float by) {
+  const Index channels = x.physical.rank() == 0 ? 1 : x.physical.dim(-1);
+  return affine(builder, node, x, Tensor::full({channels}, by), Tensor::zeros({channels}));
+}
+
+Node part_of(const Node& node, std::string_view part) {
+  Node made = node;
+  made.name += part;
+  return made;
+}
+
 Imported with_channels(Builder& builder, const Node& node, const Imported& x,
                        const Constant& constant) {
   const Index axis = varying_axis(constant, x.logical);
-  if (axis < 0 || x.axes.back() == axis) return x;
+  return axis < 0 ? x : with_axis_last(builder, node, x, axis);
+}
+
+Imported with_axis_last(Builder& builder, const Node& node, const Imported& x, Index axis) {
+  if (x.axes.back() == axis) return x;
   std::vector<Index> axes;
   std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index one) { return one != axis; });
   axes.push_back(axis);
@@ -49,11 +80,7 @@ Imported with_channels(Builder& builder, const Node& node, const Imported& x,
 }
 
 Imported with_last_axis_last(Builder& builder, const Node& node, const Imported& x) {
-  const Index last = x.logical.rank() - 1;
-  std::vector<Index> axes;
-  std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index axis) { return axis != last; });
-  axes.push_back(last);
-  return builder.arranged(node, x, axes);
+  return with_axis_last(builder, node, x, x.logical.rank() - 1);
 }
 
 Imported with_positions(Builder& builder, const Node& node, const Imported& given,

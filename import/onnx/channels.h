@@ -16,8 +16,19 @@ Imported elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> 
 Imported with_channels(Builder& builder, const Node& node, const Imported& x,
                        const Constant& constant);
 
+/// `x` with an axis of ONNX last in the model.
+Imported with_axis_last(Builder& builder, const Node& node, const Imported& x, Index axis);
 /// `x` with its last axis last in the model, as layers read the features of a vector or of rows.
 Imported with_last_axis_last(Builder& builder, const Node& node, const Imported& x);
+
+/// x gamma + beta, one of each for each channel of the model, as a layer; `x` itself where gamma is
+/// 1 and beta 0.
+Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor gamma, Tensor beta);
+/// `x` times one number.
+Imported scaled(Builder& builder, const Node& node, const Imported& x, float by);
+
+/// A node of its own for a part of `node`.
+Node part_of(const Node& node, std::string_view part);
 
 /// Adds a constant of the shape of `x` itself, which is a sequence, to each example.
 Imported with_positions(Builder& builder, const Node& node, const Imported& x,

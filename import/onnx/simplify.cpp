@@ -25,6 +25,8 @@ bool is_constant(const Graph& graph, const Node& node) {
 /// Whether the node passes its first input on.
 bool passes_on(const Graph& graph, const Node& node) {
   if (node.op == "Identity" || (node.op == "Sum" && node.inputs.size() == 1)) return true;
+  constexpr std::int64_t kFloat = 1;
+  if (node.op == "Cast" && node.integer("to", 0) == kFloat) return true;
   if (node.op != "Dropout") return false;
   if (!node.has(2)) return true;
   const Constant* training = graph.constant(node.inputs[2]);
@@ -34,22 +36,38 @@ bool passes_on(const Graph& graph, const Node& node) {
   return true;
 }
 
-/// A Sum of n values as n - 1 Adds.
-std::vector<Node> adds_of(const Node& sum, Graph& graph) {
-  std::vector<Node> adds;
-  graph.spend(sum.inputs.size());
-  std::string last = sum.inputs.at(0);
-  for (std::size_t i = 1; i < sum.inputs.size(); ++i) {
-    Node add{.op = "Add",
-             .name = sum.name,
-             .inputs = {last, sum.inputs[i]},
-             .outputs = {},
-             .attributes = {}};
-    last = i + 1 == sum.inputs.size() ? sum.output() : fmt::format("{}/{}", sum.output(), i);
-    add.outputs = {last};
-    adds.push_back(std::move(add));
+/// Whether the node takes any number of values.
+bool takes_any(const Node& node) {
+  if (node.op == "Sum" || node.op == "Mean") return !node.inputs.empty();
+  return (node.op == "Max" || node.op == "Min") && node.inputs.size() > 2;
+}
+
+/// A node of n values as n - 1 of two, and what a Mean divides by.
+std::vector<Node> pairs_of(const Node& node, Graph& graph) {
+  std::vector<Node> pairs;
+  graph.spend(node.inputs.size());
+  const bool is_mean = node.op == "Mean";
+  const auto append = [&](std::string op, std::string a, std::string b, std::string result) {
+    pairs.push_back({.op = std::move(op),
+                     .name = node.name,
+                     .inputs = {std::move(a), std::move(b)},
+                     .outputs = {std::move(result)},
+                     .attributes = {}});
+  };
+  std::string last = node.inputs[0];
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    const bool ends = i + 1 == node.inputs.size() && !is_mean;
+    std::string result = ends ? node.output() : fmt::format("{}/{}", node.output(), i);
+    append(is_mean || node.op == "Sum" ? "Add" : node.op, last, node.inputs[i], result);
+    last = std::move(result);
   }
-  return adds;
+  if (is_mean) {
+    const std::string count = node.output() + "/count";
+    graph.constants.emplace(
+        count, Constant{{}, std::vector<float>{static_cast<float>(node.inputs.size())}});
+    append("Div", last, count, node.output());
+  }
+  return pairs;
 }
 
 /// What follows from constants becomes one; what passes its input on goes.
@@ -73,8 +91,8 @@ void fold(Graph& graph) {
       instead.emplace(node.output(), node.inputs[0]);
       continue;
     }
-    if (node.op == "Sum" && !node.inputs.empty()) {
-      for (Node& add : adds_of(node, graph)) nodes.push_back(std::move(add));
+    if (takes_any(node)) {
+      for (Node& pair : pairs_of(node, graph)) nodes.push_back(std::move(pair));
       continue;
     }
     nodes.push_back(std::move(node));
@@ -105,6 +123,7 @@ class Merger {
       if (node.op == "Add") merge_bias(node);
       if (node.op == "Conv") merge_pad(node);
       if (node.op == "Mul") merge_hard_swish(node);
+      if (node.op == "Mul") merge_gelu(node);
       if (node.op == "Clip") merge_relu(node);
       if (node.op == "Max") merge_leaky_relu(node);
       if (node.op == "Div") merge_layer_normalization(node);
@@ -205,6 +224,53 @@ class Merger {
       mul.inputs = {std::string(mul.inputs[x])};
       return;
     }
+  }
+
+  /// x (1 + erf(x / sqrt(2))) / 2, its half wherever exporters put it.
+  void merge_gelu(Node& mul) {
+    float factor = 1.0F;
+    const Node* product = &mul;
+    if (const auto scaled = with_number(mul)) {
+      factor = scaled->second;
+      product = producer(scaled->first, "Mul");
+    }
+    if (product == nullptr || product->inputs.size() != 2) return;
+    for (const auto& [value, other] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
+      const Node* sum = producer(product->inputs[other], "Add");
+      const auto one = sum == nullptr ? std::nullopt : with_number(*sum);
+      const Node* erf = one && one->second == 1.0F ? producer(one->first, "Erf") : nullptr;
+      const auto x = erf == nullptr ? std::nullopt : by_root_of_two(erf->inputs.at(0));
+      if (!x.has_value()) continue;
+      float all = factor;
+      std::string read = product->inputs[value];
+      if (const Node* half = producer(read, "Mul"); half != nullptr && read != *x) {
+        const auto scaled = with_number(*half);
+        if (!scaled.has_value()) continue;
+        all *= scaled->second;
+        read = scaled->first;
+      }
+      if (read != *x || std::abs(all - 0.5F) > 1e-6F) continue;
+      mul.op = "Gelu";
+      mul.inputs = {*x};
+      mul.attributes.clear();
+      return;
+    }
+  }
+
+  /// x, of which `name` is x / sqrt(2).
+  std::optional<std::string> by_root_of_two(const std::string& name) const {
+    constexpr float kRoot = 1.41421356F;
+    constexpr float kNear = 1e-5F;
+    for (const auto& [op, number] : {std::pair("Div", kRoot), std::pair("Mul", 1.0F / kRoot)}) {
+      const Node* node = producer(name, op);
+      const auto scaled = node == nullptr ? std::nullopt : with_number(*node);
+      const bool divides_x = node != nullptr && scaled && scaled->first == node->inputs[0];
+      if (scaled && std::abs(scaled->second - number) < kNear &&
+          (divides_x || std::string_view(op) == "Mul")) {
+        return scaled->first;
+      }
+    }
+    return std::nullopt;
   }
 
   /// max(x, alpha x), which is a leaky ReLU for alpha between 0 and 1.

@@ -1,4 +1,5 @@
 #include <octet/core/file.h>
+#include <octet/core/half.h>
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
 #include <octet/import/onnx/tensor_reader.h>
@@ -37,13 +38,22 @@ std::size_t bytes_of(const TensorProto& tensor) {
       return 8;
     case TensorProto::BOOL:
       return 1;
+    case TensorProto::FLOAT16:
+      return 2;
     default:
       refuse(
           "import_onnx: tensor \"{}\": expected a float network, whose constants are float, "
-          "double, "
-          "int32, int64 or bool; found {}: export the float32 model",
+          "double, float16, int32, int64 or bool; found {}: export the float32 model",
           printable(tensor.name()), type_name(tensor.data_type()));
   }
+}
+
+template <class Halves>
+Constant of_halves(Shape shape, const Halves& halves) {
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(halves.size()));
+  for (const auto half : halves) values.push_back(float_of_half(static_cast<std::uint16_t>(half)));
+  return {std::move(shape), std::move(values)};
 }
 
 Constant from_bytes(Shape shape, const TensorProto& tensor, std::span<const std::uint8_t> bytes) {
@@ -52,6 +62,8 @@ Constant from_bytes(Shape shape, const TensorProto& tensor, std::span<const std:
       return {std::move(shape), values_in<float, float>(bytes)};
     case TensorProto::DOUBLE:
       return {std::move(shape), values_in<double, float>(bytes)};
+    case TensorProto::FLOAT16:
+      return of_halves(std::move(shape), values_in<std::uint16_t, std::uint16_t>(bytes));
     case TensorProto::INT32:
       return {std::move(shape), values_in<std::int32_t, std::int64_t>(bytes)};
     case TensorProto::INT64:
@@ -77,6 +89,8 @@ Constant from_fields(Shape shape, const TensorProto& tensor) {
       return from_field<float>(std::move(shape), tensor.double_data());
     case TensorProto::INT64:
       return from_field<std::int64_t>(std::move(shape), tensor.int64_data());
+    case TensorProto::FLOAT16:
+      return of_halves(std::move(shape), tensor.int32_data());
     default:
       return from_field<std::int64_t>(std::move(shape), tensor.int32_data());
   }

@@ -25,7 +25,7 @@ namespace octet {
 ///     CONCATENATION                                  Concatenate
 ///     PAD, PADV2 of zeros around images              ZeroPadding2D, for channels between Reshapes
 ///     RESHAPE, SQUEEZE                               Flatten, Reshape
-///     SPLIT, STRIDED_SLICE in steps of 1             Slice for each part and axis
+///     SPLIT, STRIDED_SLICE                           Slice for each part and axis
 ///     TRANSPOSE                                      Permute
 ///     MEAN, SQUARED_DIFFERENCE, RSQRT, ...           LayerNormalization, where they spell it out
 ///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D

@@ -3,7 +3,7 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/import/tflite/operator_layers.h>
-#include <octet/import/zero_channels.h>
+#include <octet/import/zero_layers.h>
 #include <octet/layers/layers.h>
 #include <octet/runtime/operators/resize_bilinear.h>
 #include <octet/runtime/operators/split.h>
@@ -330,17 +330,25 @@ class Converter {
       if (value.item() != 0.0F) refuse("it pads by other numbers than 0");
     }
     const std::vector<std::int32_t> p = values_of<std::int32_t>(input(1));
-    if (p.size() != 8 || p[0] != 0 || p[1] != 0) refuse("it does not pad images");
-    const bool is_around = p[2] != 0 || p[3] != 0 || p[4] != 0 || p[5] != 0;
-    const bool is_behind = p[6] != 0 || p[7] != 0;
-    if (is_around || !is_behind) {
-      add(ZeroPadding2D({.top = p[2], .bottom = p[3], .left = p[4], .right = p[5]}));
+    const Shape from = example(input(0));
+    if (p.size() != 2 * static_cast<std::size_t>(from.rank() + 1) || p[0] != 0 || p[1] != 0) {
+      refuse("it pads the batch");
     }
-    if (!is_behind) return;
-    const Shape channels = example(output()).with_dim(2, input(0).shape[3]);
-    for (auto& layer : zero_channel_layers(channels, p[6], p[7])) {
-      result_.layers.push_back(std::move(layer));
+    if (std::ranges::any_of(p, [](std::int32_t n) { return n < 0; })) refuse("pads are below 0");
+    const bool around = from.rank() == 3 && (p[2] != 0 || p[3] != 0) && (p[4] != 0 || p[5] != 0);
+    if (around) add(ZeroPadding2D({.top = p[2], .bottom = p[3], .left = p[4], .right = p[5]}));
+    Shape shape =
+        around ? from.with_dim(0, output().shape[1]).with_dim(1, output().shape[2]) : from;
+    for (Index axis = around ? 2 : 0; axis < from.rank(); ++axis) {
+      const std::int32_t* pads = p.data() + 2 * (axis + 1);
+      if (pads[0] == 0 && pads[1] == 0) continue;
+      for (auto& layer : zero_layers(shape, axis, pads[0], pads[1])) {
+        result_.layers.push_back(std::move(layer));
+      }
+      shape = shape.with_dim(axis, shape[axis] + pads[0] + pads[1]);
     }
+    // Without zeros, a Reshape to the same shape passes its input on.
+    if (result_.layers.empty()) add(Reshape(from));
   }
 
   void reshape() {
@@ -390,8 +398,10 @@ class Converter {
       const Index size = axes[i].extent();
       const bool cuts = size != input(0).shape[i];
       if (i == 0 && (cuts || is_dropped)) refuse("it cuts the batch");
-      if (step != 1) refuse("it takes elements of axis {} that lie {} apart", i, step);
-      if (cuts) add(Slice({.axis = static_cast<Index>(i) - 1, .begin = begin, .size = size}));
+      if (step < 0) refuse("it takes elements of axis {} backwards", i);
+      if (cuts) {
+        add(Slice({.axis = static_cast<Index>(i) - 1, .begin = begin, .size = size, .step = step}));
+      }
       drops = drops || is_dropped;
     }
     // Without a cut, a Reshape to the same shape passes its input on.

@@ -249,6 +249,14 @@ TEST(ImportTflite, PadsChannelsToo) {
     b.model.outputs = {y};
     expect_as_interpreted(b.model);
   }
+  RawModelBuilder b;
+  const std::int32_t x = b.activation("x", {1, 4, 3}, DType::float32);
+  const std::int32_t y = b.activation("y", {1, 7, 4}, DType::float32);
+  const Pads pads = {0, 0, 1, 2, 1, 0};
+  b.op(OpCode::pad, {x, b.constant("p", {3, 2}, DType::int32, pads)}, y);
+  b.model.inputs = {x};
+  b.model.outputs = {y};
+  expect_as_interpreted(b.model);
 }
 
 TEST(ImportTflite, MergesAndFunctionsOfOneValue) {

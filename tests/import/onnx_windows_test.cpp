@@ -217,6 +217,78 @@ TEST(OnnxPad, OfChannelsAndByConcatOfZeros) {
                InvalidArgument);
 }
 
+/// x with `front` zeros in front of and `behind` behind each axis; pads below 0 cut.
+Tensor with_zeros(const Tensor& x, const Integers& front, const Integers& behind) {
+  std::vector<Index> extents;
+  for (Index i = 0; i < x.rank(); ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    extents.push_back(x.dim(i) + front[axis] + behind[axis]);
+  }
+  Tensor y = Tensor::zeros(Shape(std::move(extents)));
+  for (Index k = 0; k < x.size(); ++k) {
+    Index rest = k;
+    Index place = 0;
+    Index step = 1;
+    bool inside = true;
+    for (Index i = x.rank(); i-- > 0;) {
+      const Index at = rest % x.dim(i) + front[static_cast<std::size_t>(i)];
+      inside = inside && at >= 0 && at < y.dim(i);
+      place += at * step;
+      step *= y.dim(i);
+      rest /= x.dim(i);
+    }
+    if (inside) y.mutable_data()[place] = x.data()[k];
+  }
+  return y;
+}
+
+TEST(OnnxPad, OfAnyAxesAndRank) {
+  struct Case {
+    Shape examples;
+    Integers front;
+    Integers behind;
+    /// Of an image operator, so that the model has its axes in another order, as it has those of
+    /// sequences.
+    bool moved = false;
+  };
+  for (const auto& [examples, front, behind, moved] :
+       std::vector<Case>{{{4}, {0, 2}, {0, 1}},
+                         {{4, 3}, {0, 2, 0}, {0, 1, 0}, true},
+                         {{4, 3}, {0, 0, 1}, {0, 1, 2}, true},
+                         {{2, 3, 2}, {0, 1, 0, 2}, {0, 0, 1, 0}, true},
+                         {{2, 3, 2}, {0, 0, -1, 1}, {0, 0, 0, -1}, true},
+                         {{1, 3, 2}, {0, 1, 0, 0}, {0, 1, 0, 0}, true},
+                         {{2, 1, 3, 2}, {0, 1, 1, 0, 2}, {0, 0, 0, 1, 0}}}) {
+    const Tensor x = Tensor::uniform(examples.with_batch(2), Random(11), -1.0F, 1.0F);
+    Integers pads = front;
+    pads.insert(pads.end(), behind.begin(), behind.end());
+    const bool images = moved && examples.rank() == 3;
+    std::vector<Message> nodes;
+    if (images) nodes.push_back(images_first());
+    nodes.push_back(node("Pad", {images ? "i" : "x", "p"}, "y"));
+    Integers input(examples.begin(), examples.end());
+    input.insert(input.begin(), -1);
+    const Tensor y = import_onnx(onnx_file(input, nodes, {integers("p", pads)}))
+                         .forward(images  ? permute(x, {0, 2, 3, 1})
+                                  : moved ? permute(x, {0, 2, 1})
+                                          : x);
+    expect_same(images  ? permute(y, {0, 3, 1, 2})
+                : moved ? permute(y, {0, 2, 1})
+                        : y,
+                with_zeros(x, front, behind), examples.to_string());
+  }
+  const Message some = node("Pad", {"x", "p", "", "a"}, "y");
+  const Tensor x = Tensor::uniform({2, 4}, Random(11), -1.0F, 1.0F);
+  expect_same(
+      import_onnx(onnx_file({-1, 4}, {some}, {integers("p", {1, 2}), integers("a", {-1})}, 18))
+          .forward(x),
+      with_zeros(x, {0, 1}, {0, 2}), "axes");
+  expect_refused(onnx_file({-1, 4}, {some}, {integers("p", {1, 2}), integers("a", {0})}, 18),
+                 "expected no pads of the batch");
+  expect_refused(onnx_file({-1, 4}, {some}, {integers("p", {1}), integers("a", {1})}, 18),
+                 "expected two pads for each of 1 axes, found 1");
+}
+
 /// sum or maximum over windows of `size` steps behind one another by `stride`, `front` in front of
 /// the first step; of sequences [batch, channels, steps].
 Tensor pooled(const Tensor& x, Index size, Index stride, Index front, Index windows, bool largest) {
@@ -312,7 +384,7 @@ TEST(OnnxAxes, MayComeInFrontOfTheBatchAndGo) {
   EXPECT_THROW(import_onnx(file({unsqueeze, node("Identity", {"u"}, "y")})), InvalidArgument);
 }
 
-TEST(OnnxGather, TakesElementsInARow) {
+TEST(OnnxGather, TakesElementsRowByRow) {
   const Tensor x = Tensor::uniform({2, 6, 4}, Random(9), -1.0F, 1.0F);
   const auto file = [](const Message& indices, std::int64_t axis) {
     return onnx_file({-1, 6, 4}, {node("Gather", {"x", "k"}, "y", {attribute("axis", axis)})},
@@ -324,7 +396,13 @@ TEST(OnnxGather, TakesElementsInARow) {
               slice(x, {{0, 2}, {4, 5}, {0, 4}}).reshape({2, 4}), "one");
   expect_same(computed(file(integers("k", {1, 2}), -1), x), slice(x, {{0, 2}, {0, 6}, {1, 3}}),
               "two");
-  for (const Message& bad : {integers("k", {2, 1}), integers("k", {6}), integers("k", {-7})}) {
+  expect_same(computed(file(integers("k", {3, -3, 4, 1}), 1), x),
+              concatenate({slice(x, {{0, 2}, {3, 4}, {0, 4}}), slice(x, {{0, 2}, {3, 5}, {0, 4}}),
+                           slice(x, {{0, 2}, {1, 2}, {0, 4}})},
+                          1),
+              "in any order");
+  const Integers many(17, 2);
+  for (const Message& bad : {integers("k", many), integers("k", {6}), integers("k", {-7})}) {
     EXPECT_THROW(import_onnx(file(bad, 1)), InvalidArgument);
   }
 }

@@ -46,7 +46,7 @@ TEST(PReluImport, OfOnnxHasASlopeForEachChannelOrOne) {
               testing::Pointwise(testing::FloatEq(), {-0.1F, -0.2F}));
   EXPECT_THAT(onnx_with(floats("slope", {1})).forward(x).span(),
               testing::Pointwise(testing::FloatEq(), {-0.1F, -0.1F}));
-  EXPECT_THROW(onnx_with(floats("slope", {3})), InvalidArgument);
+  EXPECT_THROW(onnx_with(floats("slope", {4})), InvalidArgument);
   EXPECT_THROW(onnx_with(floats("slope", {2, 3, 3})), InvalidArgument);
 }
 

@@ -27,12 +27,7 @@ Imported import_leaky_relu(Builder& builder, const Node& node) {
 /// One slope for all, or one for each channel.
 Imported import_prelu(Builder& builder, const Node& node) {
   const Constant& slope = builder.required_constant(node, 1);
-  const Imported& given = builder.input(node, 0);
-  const Imported x = with_channels(builder, node, given, slope);
-  if (x.axes != given.axes) {
-    refuse("expected one slope, or one for each channel of {}, found {}", given.logical.to_string(),
-           slope.shape.to_string());
-  }
+  const Imported x = with_channels(builder, node, builder.input(node, 0), slope);
   return elementwise(builder, node, std::make_unique<PReLU>(), x, false,
                      {{"alpha", channels_of(slope, x)}});
 }
@@ -59,20 +54,26 @@ Imported import_hard_swish(Builder& builder, const Node& node) {
 /// Octet's is over the last axis of the model. Before opset 13, ONNX's is over `axis` and all
 /// behind it.
 Imported import_softmax(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported given = builder.ordered(node, builder.input(node, 0));
   const bool old = builder.opset() < 13;
-  const Index rank = x.logical.rank() + 1;
+  const Index rank = given.logical.rank() + 1;
   Index axis = node.integer("axis", old ? 1 : -1);
   if (axis < 0) axis += rank;
-  bool behind = true;
-  for (Index i = axis; i + 1 < rank && i >= 0; ++i) behind = behind && x.logical[i] == 1;
-  if (axis < 1 || axis >= rank || x.axes.back() != axis - 1 || (old && !behind)) {
-    refuse(
-        "expected a softmax over features, or over the channels of images, found one over axis "
-        "{} of [batch, {}]",
-        axis, fmt::join(x.logical, ", "));
+  if (axis < 1 || axis >= rank) {
+    refuse("expected a softmax over an axis of [batch, {}], found axis {}",
+           fmt::join(given.logical, ", "), axis);
   }
-  return add_elementwise(builder, node, std::make_unique<Softmax>(), true);
+  Imported x = given;
+  if (old) {
+    std::vector<Index> extents(given.logical.begin(), given.logical.begin() + axis - 1);
+    Index behind = 1;
+    for (Index i = axis - 1; i + 1 < rank; ++i) behind *= given.logical[i];
+    extents.push_back(behind);
+    x = builder.ordered(node, builder.reshaped(node, given, Shape(std::move(extents))));
+  }
+  x = with_axis_last(builder, node, x, axis - 1);
+  const Imported y = elementwise(builder, node, std::make_unique<Softmax>(), x, true);
+  return builder.reshaped(node, y, given.logical);
 }
 
 constexpr std::array<Operator, 8> kActivations = {{{"Gelu", import_gelu},

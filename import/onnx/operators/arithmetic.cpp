@@ -1,5 +1,4 @@
 #include <octet/core/ops/elementwise.h>
-#include <octet/import/channel_affine.h>
 #include <octet/import/onnx/channels.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
@@ -51,22 +50,6 @@ Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> la
   return result;
 }
 
-/// x gamma + beta.
-Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor gamma, Tensor beta) {
-  const auto all = [](const Tensor& tensor, float value) {
-    return std::ranges::all_of(tensor.span(), [value](float v) { return v == value; });
-  };
-  if (all(gamma, 1.0F) && all(beta, 0.0F)) return x;
-  const auto not_negative = [](const Tensor& tensor) {
-    return std::ranges::all_of(tensor.span(), [](float v) { return v >= 0.0F; });
-  };
-  const bool stays = x.not_negative && not_negative(gamma) && not_negative(beta);
-  LayerWithTensors made = channel_affine(std::move(gamma), std::move(beta));
-  Weights weights;
-  for (NamedTensor& tensor : made.tensors) weights.emplace_back(tensor.name, tensor.tensor);
-  return elementwise(builder, node, std::move(made.layer), x, stays, std::move(weights));
-}
-
 /// Whether `constant` varies along both axes of sequences `x`.
 bool is_of_positions(const Constant& constant, const Imported& x) {
   const Index rank = constant.shape.rank();
@@ -108,13 +91,6 @@ Imported import_arithmetic(Builder& builder, const Node& node) {
   refuse("expected a constant operand, found two computed values");
 }
 
-/// A node of its own for a part of `node`.
-Node part_of(const Node& node, std::string_view part) {
-  Node made = node;
-  made.name += part;
-  return made;
-}
-
 /// max(x, c) = relu(x - c) + c for `sign` 1, min(x, c) = c - relu(c - x) for -1.
 Imported extreme(Builder& builder, const Node& node, const Imported& x, const Tensor& c,
                  float sign) {
@@ -133,6 +109,7 @@ Imported extreme_of_constant(Builder& builder, const Node& node, std::size_t com
 
 /// Max or Min of two values.
 Imported import_extreme(Builder& builder, const Node& node) {
+  if (node.inputs.size() == 1) return builder.input(node, 0);
   if (node.inputs.size() != 2) refuse("expected two values, found {}", node.inputs.size());
   for (const std::size_t computed : {0U, 1U}) {
     if (builder.is_constant(node, 1 - computed))
@@ -225,7 +202,23 @@ Imported import_absolute(Builder& builder, const Node& node) {
   return result;
 }
 
-constexpr std::array<Operator, 12> kArithmetic = {{{"Abs", import_absolute},
+/// x, or x x.
+Imported import_power(Builder& builder, const Node& node) {
+  const Constant& given = builder.required_constant(node, 1);
+  const Imported& x = builder.input(node, 0);
+  const float exponent = given.is_float() || given.size() != 1
+                             ? given.real()
+                             : static_cast<float>(given.integers().front());
+  if (exponent == 1.0F) return x;
+  if (exponent != 2.0F) refuse("expected an exponent of 1 or 2, found {}", exponent);
+  Imported result = builder.add(node, std::make_unique<Multiply>(), {x, x}, x.axes);
+  result.logical = x.logical;
+  result.flattened = x.flattened;
+  result.not_negative = true;
+  return result;
+}
+
+constexpr std::array<Operator, 13> kArithmetic = {{{"Abs", import_absolute},
                                                    {"Add", import_arithmetic},
                                                    {"Clip", import_clip},
                                                    {"Div", import_arithmetic},
@@ -235,6 +228,7 @@ constexpr std::array<Operator, 12> kArithmetic = {{{"Abs", import_absolute},
                                                    {"Min", import_extreme},
                                                    {"Mul", import_arithmetic},
                                                    {"Neg", import_negative},
+                                                   {"Pow", import_power},
                                                    {"Selu", import_elu},
                                                    {"Sub", import_arithmetic}}};
 

@@ -13,6 +13,8 @@ namespace {
 /// What Gemm multiplies by.
 struct Factors {
   bool transposed = false;
+  /// Which input of the node holds the weights.
+  std::size_t weights = 1;
   float alpha = 1;
   float beta = 1;
 };
@@ -47,12 +49,14 @@ Tensor bias_of(const Constant& bias, const Factors& by, Index units) {
 
 /// The weights of a layer that reads `x`, whose last axis is its features.
 Imported import_dense(Builder& builder, const Node& node, const Imported& x, const Factors& by) {
-  const Constant& weights = builder.required_constant(node, 1);
-  if (weights.shape.rank() != 2) {
-    refuse("expected weights of two axes, found {}", weights.shape.to_string());
-  }
-  const Index units = weights.shape[by.transposed ? 0 : 1];
-  const Index inputs = weights.shape[by.transposed ? 1 : 0];
+  const Constant& weights = builder.required_constant(node, by.weights);
+  const Shape& shape = weights.shape;
+  // Axes of one element in front of a matrix broadcast.
+  const bool fits = shape.rank() >= 2 && shape.rank() <= std::max<Index>(x.logical.rank() + 1, 2) &&
+                    std::all_of(shape.begin(), shape.end() - 2, [](Index n) { return n == 1; });
+  if (!fits) refuse("expected weights of two axes, found {}", shape.to_string());
+  const Index units = shape.dim(by.transposed ? -2 : -1);
+  const Index inputs = shape.dim(by.transposed ? -1 : -2);
   const Index features = x.logical.dim(-1);
   if (inputs != features || weights.floats().empty()) {
     refuse("expected weights for {} features, found {}", features, weights.shape.to_string());
@@ -69,8 +73,18 @@ Imported import_dense(Builder& builder, const Node& node, const Imported& x, con
 }
 
 Imported import_gemm(Builder& builder, const Node& node) {
-  if (node.integer("transA", 0) != 0) refuse("expected transA 0, found 1");
-  return import_dense(builder, node, builder.vector(node, builder.input(node, 0)),
+  Imported x = builder.value(node, 0);
+  if (node.integer("transA", 0) != 0) {
+    // Vectors as columns, behind a Transpose.
+    if (x.logical.rank() != 1 || x.batch != 1) {
+      refuse("expected vectors [features, batch] for transA 1, found the batch as axis {}",
+             x.batch);
+    }
+    x.batch = 0;
+  } else {
+    x = builder.input(node, 0);
+  }
+  return import_dense(builder, node, builder.vector(node, x),
                       {.transposed = node.integer("transB", 0) != 0,
                        .alpha = node.real("alpha", 1),
                        .beta = node.real("beta", 1)});
@@ -102,8 +116,30 @@ Imported product(Builder& builder, const Node& node) {
   return builder.add(node, std::move(layer), {a, b}, axes);
 }
 
+/// `x` with its last two axes exchanged: another way to read it.
+Imported turned(const Imported& x) {
+  Imported result = x;
+  const Index last = x.logical.rank() - 1;
+  for (Index& axis : result.axes) axis = axis == last ? last - 1 : axis == last - 1 ? last : axis;
+  result.logical =
+      x.logical.with_dim(last, x.logical[last - 1]).with_dim(last - 1, x.logical[last]);
+  return result;
+}
+
+/// w x = (x' w')'.
+Imported product_with_left(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 1);
+  if (x.logical.rank() < 2) {
+    refuse("expected matrices [batch, .., n, k] behind weights, found [batch, {}]",
+           fmt::join(x.logical, ", "));
+  }
+  return turned(import_dense(builder, node, with_last_axis_last(builder, node, turned(x)),
+                             {.transposed = true, .weights = 0}));
+}
+
 Imported import_mat_mul(Builder& builder, const Node& node) {
-  if (!builder.is_constant(node, 0) && !builder.is_constant(node, 1)) return product(builder, node);
+  if (builder.is_constant(node, 0)) return product_with_left(builder, node);
+  if (!builder.is_constant(node, 1)) return product(builder, node);
   const Imported& x = builder.input(node, 0);
   return import_dense(
       builder, node,

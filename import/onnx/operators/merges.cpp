@@ -26,7 +26,7 @@ Imported joined_with_zeros(Builder& builder, const Node& node, Index axis) {
   const Index count = zeros.shape[axis + 1];
   const Index front = computed == 1 ? count : 0;
   const Index behind = count - front;
-  if (axis == 0) return builder.with_zero_channels(node, x, front, behind);
+  if (axis == 0) return builder.with_zeros(node, x, 0, front, behind);
   if (axis == 1) return builder.padded(node, x, {.top = front, .bottom = behind});
   return builder.padded(node, x, {.left = front, .right = behind});
 }
@@ -137,8 +137,30 @@ Imported import_expand(Builder& builder, const Node& node) {
   return x;
 }
 
-constexpr std::array<Operator, 2> kMerges = {
-    {{"Concat", import_concat}, {"Expand", import_expand}}};
+/// Axes are repeated whole.
+Imported import_tile(Builder& builder, const Node& node) {
+  const std::vector<std::int64_t>& repeats = builder.required_constant(node, 1).integers();
+  Imported x = builder.ordered(node, builder.input(node, 0));
+  if (std::ssize(repeats) != x.logical.rank() + 1 || repeats[0] != 1) {
+    refuse("expected 1 for the batch and a number for each axis of [batch, {}], found [{}]",
+           fmt::join(x.logical, ", "), fmt::join(repeats, ", "));
+  }
+  for (Index axis = 0; axis < x.logical.rank(); ++axis) {
+    const Index count = repeats[at(axis + 1)];
+    if (count == 1) continue;
+    if (count < 1 || count > (1 << 12)) refuse("expected 1 to 4096 repeats, found {}", count);
+    const auto found = std::ranges::find(x.axes, axis);
+    if (found == x.axes.end()) refuse("expected an axis of more than one element to repeat");
+    const Imported before = x;
+    x = repeated(builder, node, x, found - x.axes.begin(), count);
+    x.logical = before.logical.with_dim(axis, before.logical[axis] * count);
+    x.not_negative = before.not_negative;
+  }
+  return x;
+}
+
+constexpr std::array<Operator, 3> kMerges = {
+    {{"Concat", import_concat}, {"Expand", import_expand}, {"Tile", import_tile}}};
 
 }  // namespace
 

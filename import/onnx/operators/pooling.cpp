@@ -1,8 +1,9 @@
 #include <fmt/format.h>
-#include <octet/import/onnx/builder.h>
+#include <octet/import/onnx/channels.h>
 #include <octet/layers/global_pool2d.h>
 #include <octet/layers/pool1d.h>
 #include <octet/layers/pool2d.h>
+#include <octet/layers/reshape.h>
 
 #include <algorithm>
 
@@ -115,52 +116,116 @@ Imported import_global_pool(Builder& builder, const Node& node) {
   return add_global(builder, node, std::make_unique<Images>(), x, {x.logical[0], 1, 1}, 0);
 }
 
-/// The mean over one axis of sequences.
-Imported mean_of_sequence(Builder& builder, const Node& node, const Imported& given, Index over) {
-  const Index kept = 1 - over;
-  const Imported x = builder.arranged(node, given, {over, kept});
-  const bool keep = node.integer("keepdims", 1) != 0;
-  const Shape one{x.logical[kept]};
-  return add_global(builder, node, std::make_unique<GlobalAveragePool1D>(), x,
-                    keep ? x.logical.with_dim(over, 1) : one, keep ? kept : 0);
-}
-
-/// The mean over the two axes of images, or one of sequences.
-Imported import_reduce_mean(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
-  const auto axes = axes_of(node, 1, node.has(1) ? builder.constant(node, 1) : nullptr);
+/// The axes of a reduction, as of the examples of `x`, in order.
+std::vector<Index> reduced_axes(Builder& builder, const Node& node, const Imported& x) {
+  const Constant* given = node.has(1) ? builder.constant(node, 1) : nullptr;
+  const auto axes = axes_of(node, 1, given).value_or(std::vector<std::int64_t>{});
   std::vector<Index> over;
-  for (const std::int64_t axis : axes.value_or(std::vector<std::int64_t>{})) {
+  for (const std::int64_t axis : axes) {
     if (axis == 0 || axis < -x.logical.rank() || axis > x.logical.rank()) {
       refuse("expected axes of examples, found {}", axis);
     }
     over.push_back(axis < 0 ? axis + x.logical.rank() : axis - 1);
   }
   std::ranges::sort(over);
-  if (x.logical.rank() == 2 && over.size() == 1) {
-    return mean_of_sequence(builder, node, x, over[0]);
+  if (over.empty() || std::ranges::adjacent_find(over) != over.end()) {
+    refuse("expected different axes of [batch, {}], found [{}]", fmt::join(x.logical, ", "),
+           fmt::join(axes, ", "));
   }
-  if (x.logical.rank() != 3 || x.axes.size() != 3 || over.size() != 2 || over[0] == over[1] ||
-      std::ranges::find(over, x.axes[2]) != over.end() || x.axes[2] < 0) {
-    refuse(
-        "expected the mean over height and width of images, or one axis of sequences, found axes "
-        "[{}] of [batch, {}]",
-        fmt::join(axes.value_or(std::vector<std::int64_t>{}), ", "), fmt::join(x.logical, ", "));
+  return over;
+}
+
+/// `x` as sequences whose steps are all that `over` name, pooled by `Sequences`.
+template <class Sequences>
+Imported pooled_axes(Builder& builder, const Node& node, const Imported& given,
+                     const std::vector<Index>& over) {
+  std::vector<Index> axes = over;
+  std::vector<Index> kept;
+  std::vector<Index> extents;
+  for (Index axis = 0; axis < given.logical.rank(); ++axis) {
+    if (std::ranges::find(over, axis) != over.end()) continue;
+    kept.push_back(axis);
+    extents.push_back(given.logical[axis]);
   }
+  axes.insert(axes.end(), kept.begin(), kept.end());
+  const Imported x = builder.arranged(node, builder.ordered(node, given), axes);
+  const bool keep = node.integer("keepdims", 1) != 0;
+  if (!keep && kept.empty()) refuse("nothing but the batch would be left");
+  Index steps = 1;
+  for (const Index axis : over) steps *= x.logical[axis];
+  const Index features = x.logical.size() / steps;
+  Imported made = x;
+  if (axes.size() != 2 || kept.size() != 1) {
+    made = builder.add(part_of(node, "/rows"), std::make_unique<Reshape>(Shape{steps, features}),
+                       {x}, {0, 1});
+  }
+  made = builder.add(node, std::make_unique<Sequences>(), {made}, {0});
+  if (kept.size() > 1) {
+    made = builder.add(part_of(node, "/axes"), std::make_unique<Reshape>(Shape(extents)), {made},
+                       kept);
+  }
+  Shape logical = given.logical;
+  for (const Index axis : over) logical = logical.with_dim(axis, 1);
+  made.logical = keep ? logical : Shape(extents);
+  for (std::size_t i = 0; i < made.axes.size(); ++i) {
+    // A single value has the place of an axis that is gone.
+    made.axes[i] = kept.empty() ? 0 : keep ? kept[i] : static_cast<Index>(i);
+  }
+  made.not_negative = given.not_negative;
+  return made;
+}
+
+/// The means, or the largest values, over some axes: over height and width of images by `Images`.
+template <class Images, class Sequences>
+Imported reduced(Builder& builder, const Node& node, const Imported& x) {
+  const std::vector<Index> over = reduced_axes(builder, node, x);
+  const bool of_images = x.logical.rank() == 3 && x.axes.size() == 3 && over.size() == 2 &&
+                         x.axes[2] >= 0 && std::ranges::find(over, x.axes[2]) == over.end();
+  if (!of_images) return pooled_axes<Sequences>(builder, node, x, over);
   const Index channel = x.axes[2];
   const bool keep = node.integer("keepdims", 1) != 0;
   std::vector<Index> logical(keep ? 3 : 1, 1);
   logical[keep ? static_cast<std::size_t>(channel) : 0] = x.logical[channel];
-  return add_global(builder, node, std::make_unique<GlobalAveragePool2D>(), x,
-                    Shape(std::move(logical)), keep ? channel : 0);
+  return add_global(builder, node, std::make_unique<Images>(), x, Shape(std::move(logical)),
+                    keep ? channel : 0);
 }
 
-constexpr std::array<Operator, 5> kPoolings = {
+Imported import_reduce_mean(Builder& builder, const Node& node) {
+  return reduced<GlobalAveragePool2D, GlobalAveragePool1D>(builder, node, builder.input(node, 0));
+}
+
+/// A mean times the number of its terms.
+Imported import_reduce_sum(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  Index terms = 1;
+  for (const Index axis : reduced_axes(builder, node, x)) terms *= x.logical[axis];
+  const Imported mean =
+      reduced<GlobalAveragePool2D, GlobalAveragePool1D>(builder, part_of(node, "/mean"), x);
+  return scaled(builder, node, mean, static_cast<float>(terms));
+}
+
+Imported import_reduce_max(Builder& builder, const Node& node) {
+  return reduced<GlobalMaxPool2D, GlobalMaxPool1D>(builder, node, builder.input(node, 0));
+}
+
+/// -max(-x).
+Imported import_reduce_min(Builder& builder, const Node& node) {
+  const Imported negative =
+      scaled(builder, part_of(node, "/negative"), builder.input(node, 0), -1.0F);
+  const Imported most =
+      reduced<GlobalMaxPool2D, GlobalMaxPool1D>(builder, part_of(node, "/most"), negative);
+  return scaled(builder, node, most, -1.0F);
+}
+
+constexpr std::array<Operator, 8> kPoolings = {
     {{"AveragePool", import_average_pool},
      {"GlobalAveragePool", import_global_pool<GlobalAveragePool2D, GlobalAveragePool1D>},
      {"GlobalMaxPool", import_global_pool<GlobalMaxPool2D, GlobalMaxPool1D>},
      {"MaxPool", import_max_pool},
-     {"ReduceMean", import_reduce_mean}}};
+     {"ReduceMax", import_reduce_max},
+     {"ReduceMean", import_reduce_mean},
+     {"ReduceMin", import_reduce_min},
+     {"ReduceSum", import_reduce_sum}}};
 
 }  // namespace
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <octet/import/onnx/builder.h>
+#include <octet/layers/concatenate.h>
 #include <octet/layers/slice.h>
+#include <octet/runtime/kernel.h>
 
 #include <algorithm>
 #include <limits>
@@ -145,7 +147,10 @@ Imported import_unsqueeze(Builder& builder, const Node& node) {
 Imported import_transpose(Builder& builder, const Node& node) {
   const Imported& x = builder.value(node, 0);
   const Index rank = x.logical.rank();
-  const Integers perm = node.integers("perm");
+  Integers perm = node.integers("perm");
+  if (!node.attributes.contains("perm")) {
+    for (Index axis = rank; axis >= 0; --axis) perm.push_back(axis);
+  }
   std::vector<Index> sorted(perm.begin(), perm.end());
   std::ranges::sort(sorted);
   bool valid = std::ssize(perm) == rank + 1;
@@ -233,54 +238,101 @@ Integers numbers_of(const Builder& builder, const Node& node, std::string_view k
   return given == nullptr ? node.integers(key) : given->integers();
 }
 
-/// Zeros around images: an attribute up to opset 10, an input since.
-Imported import_pad(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
-  const Constant* filling = builder.constant(node, 2);
-  const Integers pads = numbers_of(builder, node, "pads", 1);
-  const float value = filling == nullptr ? node.real("value", 0) : filling->real();
-  if (node.text("mode", "constant") != "constant" || value != 0 || node.has(3)) {
-    refuse("expected zeros around images (mode constant, value 0)");
-  }
-  if (std::ranges::all_of(pads, [](std::int64_t n) { return n == 0; })) return x;
-  const Index rank = x.logical.rank();
-  if (rank != 3 || pads.size() != 8 || x.axes.size() != 3) {
-    refuse("expected 8 pads of images, found {} of [batch, {}]", pads.size(),
-           fmt::join(x.logical, ", "));
-  }
-  // By axis of the model; none along the batch and the channels.
-  Integers before(3);
-  Integers after(3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (x.axes[i] < 0) refuse("expected images that have all axes");
-    const auto axis = static_cast<std::size_t>(x.axes[i]) + 1;
-    before[i] = pads[axis];
-    after[i] = pads[axis + 4];
-  }
-  if (pads[0] != 0 || pads[4] != 0) {
-    refuse("expected zeros around images, found pads [{}]", fmt::join(pads, ", "));
-  }
-  const bool is_around = before[0] != 0 || after[0] != 0 || before[1] != 0 || after[1] != 0;
-  const Imported around =
-      is_around ? builder.padded(node, x, {before[0], after[0], before[1], after[1]}) : x;
-  if (before[2] == 0 && after[2] == 0) return around;
-  return builder.with_zero_channels(node, around, before[2], after[2]);
-}
-
-/// `size` elements of an axis of ONNX' examples, from `begin` on.
+/// `size` elements of an axis of ONNX' examples, from `begin` on, that lie `step` apart.
 Imported cut(Builder& builder, const Node& node, const Imported& given, Index axis, Index begin,
-             Index size) {
+             Index size, Index step = 1) {
   if (size == given.logical[axis]) return given;
   const Imported x = builder.ordered(node, given);
   // An axis that the model does not have has extent 1.
   const auto at_axis = std::ranges::find(x.axes, axis);
   if (at_axis == x.axes.end()) refuse("expected elements of axis {}, found none", axis + 1);
-  const Slice slice({.axis = at_axis - x.axes.begin(), .begin = begin, .size = size});
+  const Slice slice({.axis = at_axis - x.axes.begin(), .begin = begin, .size = size, .step = step});
   Imported result = builder.add(node, slice.clone(), {x}, x.axes);
   result.logical = x.logical.with_dim(axis, size);
   result.batch = x.batch;
   result.not_negative = x.not_negative;
   return result;
+}
+
+/// The zeros in front of (first) and behind each of ONNX's axes of `x`, the batch among them: an
+/// attribute up to opset 10, an input since, of some axes alone since 18.
+std::array<Integers, 2> pads_of(const Builder& builder, const Node& node, const Imported& x) {
+  const Integers pads = numbers_of(builder, node, "pads", 1);
+  const Index rank = x.logical.rank() + 1;
+  const Constant* given = builder.constant(node, 3);
+  Integers axes(at(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (given != nullptr) axes = given->integers();
+  if (pads.size() != 2 * axes.size()) {
+    refuse("expected two pads for each of {} axes, found {}", axes.size(), pads.size());
+  }
+  constexpr std::int64_t kMost = 1 << 24;
+  std::array<Integers, 2> result = {Integers(at(rank)), Integers(at(rank))};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis < 0 || axis >= rank) refuse("expected axes of {}, found {}", rank, axes[i]);
+    for (const std::int64_t pad : {pads[i], pads[axes.size() + i]}) {
+      if (pad < -kMost || pad > kMost) refuse("expected pads of at most {}, found {}", kMost, pad);
+    }
+    result[0][at(axis)] = pads[i];
+    result[1][at(axis)] = pads[axes.size() + i];
+  }
+  if (result[0][0] != 0 || result[1][0] != 0) {
+    refuse("expected no pads of the batch, found [{}]", fmt::join(pads, ", "));
+  }
+  return result;
+}
+
+/// `x` with each of its axes in the model, those of extent 1 behind the others.
+Imported with_all_axes(Builder& builder, const Node& node, const Imported& x) {
+  std::vector<Index> axes = x.axes;
+  for (Index axis = 0; axis < x.logical.rank(); ++axis) {
+    if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
+  }
+  return builder.arranged(node, x, axes);
+}
+
+Imported import_pad(Builder& builder, const Node& node) {
+  Imported x = builder.ordered(node, builder.input(node, 0));
+  const Constant* filling = builder.constant(node, 2);
+  const float value = filling == nullptr ? node.real("value", 0) : filling->real();
+  const std::string mode = node.text("mode", "constant");
+  if (mode != "constant") refuse("expected mode constant, found {}", mode);
+  const std::array<Integers, 2> pads = pads_of(builder, node, x);
+  const Integers& front = pads[0];
+  const Integers& behind = pads[1];
+  for (Index axis = 0; axis < x.logical.rank(); ++axis) {
+    // Pads below 0 cut.
+    const Index extent = x.logical[axis];
+    const Index begin = std::max<Index>(-front[at(axis) + 1], 0);
+    const Index end = std::min(extent + behind[at(axis) + 1], extent);
+    if (end <= begin) refuse("cuts all elements of axis {}", axis + 1);
+    x = cut(builder, node, x, axis, begin, end - begin);
+  }
+  const auto zeros = [](const Integers& of, Index axis) {
+    return axis < 0 ? Index{0} : std::max<Index>(of[at(axis) + 1], 0);
+  };
+  const auto is_padded = [&](Index axis) { return zeros(front, axis) + zeros(behind, axis) > 0; };
+  std::vector<Index> padded;
+  for (Index axis = 0; axis < x.logical.rank(); ++axis) {
+    if (is_padded(axis)) padded.push_back(axis);
+  }
+  if (padded.empty()) return x;
+  if (value != 0) refuse("expected zeros around values, found {}", value);
+  x = with_all_axes(builder, node, x);
+  if (x.axes.size() == 3 && padded.size() > 1) {
+    // Around images by one layer.
+    const Index down = x.axes[0];
+    const Index along = x.axes[1];
+    x = builder.padded(
+        node, x,
+        {zeros(front, down), zeros(behind, down), zeros(front, along), zeros(behind, along)});
+    std::erase_if(padded, [&](Index axis) { return axis == down || axis == along; });
+  }
+  for (const Index axis : padded) {
+    x = builder.with_zeros(node, x, axis, zeros(front, axis), zeros(behind, axis));
+  }
+  return x;
 }
 
 Imported import_slice(Builder& builder, const Node& node) {
@@ -299,8 +351,10 @@ Imported import_slice(Builder& builder, const Node& node) {
     refuse("expected starts, ends and axes for at most {} axes, found {}, {} and {}",
            x.logical.rank() + 1, starts.size(), ends.size(), axes.size());
   }
-  if (std::ranges::any_of(steps, [](std::int64_t step) { return step != 1; })) {
-    refuse("expected steps of 1, found [{}]", fmt::join(steps, ", "));
+  constexpr std::int64_t kLargestStep = 1 << 24;
+  if (!std::ranges::all_of(steps, [](auto n) { return n >= 1 && n <= kLargestStep; }) ||
+      (!steps.empty() && steps.size() != starts.size())) {
+    refuse("expected steps of 1 or more, one for each axis, found [{}]", fmt::join(steps, ", "));
   }
   for (std::size_t i = 0; i < starts.size(); ++i) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int32_t>::max();
@@ -311,27 +365,55 @@ Imported import_slice(Builder& builder, const Node& node) {
       return std::clamp<Index>(n < 0 ? std::max(n, -extent) + extent : n, 0, extent);
     };
     const Index begin = place(starts[i]);
-    x = cut(builder, node, x, axis, begin, place(ends[i]) - begin);
+    const Index step = steps.empty() ? 1 : steps[i];
+    x = cut(builder, node, x, axis, begin, (place(ends[i]) - begin + step - 1) / step, step);
   }
   return x;
 }
 
-/// Elements of one axis at constant indices, which lie in a row; one index drops the axis.
-Imported import_gather(Builder& builder, const Node& node) {
-  const Imported& x = builder.value(node, 0);
-  const Index axis = example_axis(node.integer("axis", 0), x);
-  const Index extent = x.logical[axis];
-  const Constant& given = builder.required_constant(node, 1);
-  const Integers& indices = given.integers();
-  const bool fits = given.shape.rank() <= 1 && !indices.empty();
-  const Index begin = fits ? indices[0] + (indices[0] < 0 ? extent : 0) : -1;
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const Index index = indices[i] + (indices[i] < 0 ? extent : 0);
-    if (fits && index == begin + static_cast<Index>(i) && index >= 0 && index < extent) continue;
-    refuse("expected indices in a row of an axis of {}, found [{}]", extent,
-           fmt::join(indices, ", "));
+/// Where a row of indices that are one more than the one before begins, and how many they are.
+using Row = std::pair<Index, Index>;
+
+/// The rows of constant indices of an axis of `extent` elements.
+std::vector<Row> rows_of(const Constant& indices, Index extent) {
+  constexpr std::size_t kMostRows = kMostInputs;
+  std::vector<Row> rows;
+  for (const std::int64_t given : indices.integers()) {
+    const Index index = given < 0 ? given + extent : given;
+    if (index < 0 || index >= extent) {
+      refuse("expected indices of an axis of {}, found {}", extent, given);
+    }
+    if (!rows.empty() && index == rows.back().first + rows.back().second) {
+      ++rows.back().second;
+    } else {
+      rows.emplace_back(index, 1);
+    }
   }
-  const Imported part = cut(builder, node, x, axis, begin, static_cast<Index>(indices.size()));
+  if (rows.empty() || rows.size() > kMostRows || indices.shape.rank() > 1) {
+    refuse("expected indices in at most {} rows, found [{}]", kMostRows,
+           fmt::join(indices.integers(), ", "));
+  }
+  return rows;
+}
+
+/// Elements of one axis at constant indices, row by row; one index drops the axis.
+Imported import_gather(Builder& builder, const Node& node) {
+  const Imported x = builder.ordered(node, builder.value(node, 0));
+  const Index axis = example_axis(node.integer("axis", 0), x);
+  const Constant& given = builder.required_constant(node, 1);
+  std::vector<Imported> parts;
+  for (const auto& [begin, size] : rows_of(given, x.logical[axis])) {
+    parts.push_back(cut(builder, node, x, axis, begin, size));
+  }
+  Imported part = parts.front();
+  if (parts.size() > 1) {
+    const Index place = std::ranges::find(x.axes, axis) - x.axes.begin();
+    if (place == std::ssize(x.axes)) refuse("expected elements of axis {}, found one", axis + 1);
+    part = builder.add(node, std::make_unique<Concatenate>(place), parts, x.axes);
+    part.logical = x.logical.with_dim(axis, part.physical[place]);
+    part.batch = x.batch;
+    part.not_negative = x.not_negative;
+  }
   if (given.shape.rank() == 1) return part;
   std::vector<bool> dropped(at(x.logical.rank()));
   dropped[at(axis)] = true;
@@ -342,6 +424,12 @@ Imported import_gather(Builder& builder, const Node& node) {
 Integers part_sizes(const Builder& builder, const Node& node, Index extent) {
   Integers sizes = numbers_of(builder, node, "split", 1);
   const auto parts = static_cast<Index>(node.outputs.size());
+  if (sizes.empty() && node.integer("num_outputs", 0) == parts) {
+    // The last one is what is left.
+    const Index size = (extent + parts - 1) / parts;
+    sizes.assign(node.outputs.size(), size);
+    sizes.back() = extent - (parts - 1) * size;
+  }
   if (sizes.empty() && extent % parts == 0) sizes.assign(node.outputs.size(), extent / parts);
   Index rest = extent;
   for (const std::int64_t size : sizes) rest = size < 1 || size > rest ? -1 : rest - size;

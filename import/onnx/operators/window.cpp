@@ -54,6 +54,15 @@ Axis onnx_axis(const WindowAxis& window, std::array<Index, 2> pads, bool ceil) {
   return {pads[0], std::max(reached - window.input - pads[0], Index{0}), output};
 }
 
+/// The pads of SAME_LOWER.
+std::array<Index, 2> larger_half_in_front(const WindowAxis& window) {
+  const WindowAxis same =
+      slide_window(window.input, window.kernel, window.stride, window.dilation, Padding::same);
+  const Index span = (window.kernel - 1) * window.dilation + 1;
+  const Index all = std::max((same.output - 1) * window.stride + span - window.input, Index{0});
+  return {all - all / 2, all / 2};
+}
+
 }  // namespace
 
 WindowOptions window_of(const Node& node, const std::array<Index, 2>& size,
@@ -65,13 +74,10 @@ WindowOptions window_of(const Node& node, const std::array<Index, 2>& size,
     options.padding = automatic == "VALID" ? Padding::valid : Padding::same;
     return options;
   }
-  if (automatic != "NOTSET") {
-    refuse(
-        "expected auto_pad NOTSET, VALID or SAME_UPPER, found {}: Octet pads the smaller half in "
-        "front, as TensorFlow does",
-        automatic);
+  if (automatic != "NOTSET" && automatic != "SAME_LOWER") {
+    refuse("expected auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, found {}", automatic);
   }
-  const auto pads = pads_of(node, rank);
+  auto pads = pads_of(node, rank);
   const bool ceil = node.integer("ceil_mode", 0) != 0;
   std::array<Axis, 2> axes{};
   std::array<bool, 2> fits = {true, true};
@@ -80,6 +86,7 @@ WindowOptions window_of(const Node& node, const std::array<Index, 2>& size,
                             .kernel = size[i],
                             .stride = options.strides[i],
                             .dilation = options.dilations[i]};
+    if (automatic == "SAME_LOWER") pads[i] = larger_half_in_front(window);
     axes[i] = onnx_axis(window, pads[i], ceil);
     if (axes[i].after > pads[i][1]) options.overhangs = true;
     for (const auto& [padding, k] : {std::pair(Padding::valid, 0U), std::pair(Padding::same, 1U)}) {
