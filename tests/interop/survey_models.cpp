@@ -5,10 +5,13 @@
 // survey_models.mjs.
 //
 // FOLDER/options.tsv may say how files are read: in each line a file's name and, behind tabs, what
-// octet import takes: --to, NAME, --shape, NAME=1,3,48,192.
+// octet import takes: --to, NAME, --shape, NAME=1,3,48,192. --pixels, 255 says that its inputs are
+// photographs with pixels in [0, 255], which are drawn without noise; others are in [-1, 1].
+// --refused, WORDS says that a file cannot be read, and what the error says.
 
 #include <octet/core/file.h>
 #include <octet/core/ops/ops.h>
+#include <octet/core/ops/resize.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/import/onnx/import_onnx.h>
 #include <octet/import/tflite/import_tflite.h>
@@ -29,18 +32,30 @@ using namespace octet;
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-std::map<std::string, ImportOptions> options_in(const fs::path& folder) {
-  std::map<std::string, ImportOptions> all;
+/// How a file is read, and what its inputs are drawn from.
+struct Reading {
+  ImportOptions options;
+  /// What the refusal of a file says that cannot be read.
+  std::string refused;
+  /// The largest value of a pixel; 0 for inputs that are no photographs.
+  float pixels = 0.0F;
+};
+
+std::map<std::string, Reading> readings_in(const fs::path& folder) {
+  std::map<std::string, Reading> all;
   std::ifstream file(folder / "options.tsv");
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string name;
     std::getline(words, name, '\t');
-    ImportOptions& options = all[name];
+    Reading& reading = all[name];
+    ImportOptions& options = reading.options;
     for (std::string key, value;
          std::getline(words, key, '\t') && std::getline(words, value, '\t');) {
       if (key == "--from") options.from.push_back(value);
       if (key == "--to") options.to.push_back(value);
+      if (key == "--refused") reading.refused = value;
+      if (key == "--pixels") reading.pixels = std::stof(value);
       if (key != "--shape") continue;
       const std::size_t equals = value.rfind('=');
       std::istringstream extents(value.substr(equals + 1));
@@ -67,24 +82,35 @@ class Case {
   std::vector<std::uint8_t> data;
 };
 
-std::vector<Tensor> draw_inputs(const Model& model, Index examples, std::uint64_t seed) {
+/// A tensor of that shape; photographs change from one pixel to the next by little.
+Tensor draw_input(const Shape& shape, float pixels, const Random& random) {
+  if (pixels == 0.0F || shape.rank() != 4) return Tensor::uniform(shape, random, -1.0F, 1.0F);
+  constexpr Index kPatch = 16;
+  const Shape patches({shape[0], shape[1] / kPatch + 1, shape[2] / kPatch + 1, shape[3]});
+  return resize_bilinear(Tensor::uniform(patches, random, 0.0F, pixels), {shape[1], shape[2]});
+}
+
+std::vector<Tensor> draw_inputs(const Model& model, const Reading& reading, Index examples,
+                                std::uint64_t seed) {
   std::vector<Tensor> inputs;
   for (const auto& layer : model.layers()) {
     if (!is_input(*layer)) continue;
     const Shape shape = layer->output_shape().with_batch(examples);
-    inputs.push_back(Tensor::uniform(shape, Random(seed++), -1.0F, 1.0F));
+    inputs.push_back(draw_input(shape, reading.pixels, Random(seed++)));
   }
   return inputs;
 }
 
-void train(Model& model, int steps) {
+/// Does nothing to a model without parameters, but for its ranges.
+void train(Model& model, const Reading& reading, int steps) {
+  if (model.parameters().empty()) steps = 0;
   constexpr float kRate = 1e-4F;
   for (int step = 0; step < steps; ++step) {
     model.zero_grad();
     const auto seed = static_cast<std::uint64_t>(100 + step);
     Tensor loss;
-    for (const Tensor& y :
-         model.forward_all(draw_inputs(model, 2, seed), {.mode = ForwardContext::Mode::training})) {
+    for (const Tensor& y : model.forward_all(draw_inputs(model, reading, 2, seed),
+                                             {.mode = ForwardContext::Mode::training})) {
       const Tensor part = mean(square(y));
       loss = loss.defined() ? loss + part : part;
     }
@@ -102,11 +128,12 @@ void train(Model& model, int steps) {
 }
 
 /// "0 of 10": outputs of the trained model that its exported integers do not give.
-std::string quantized_steps(const Model& model) {
+std::string quantized_steps(const Model& model, const Reading& reading) {
   Model quantized = quantize_model(model);
-  quantized.forward_all(draw_inputs(model, 4, 50), {.mode = ForwardContext::Mode::calibration});
-  train(quantized, 3);
-  const std::vector<Tensor> inputs = draw_inputs(model, 1, 5);
+  quantized.forward_all(draw_inputs(model, reading, 4, 50),
+                        {.mode = ForwardContext::Mode::calibration});
+  train(quantized, reading, 3);
+  const std::vector<Tensor> inputs = draw_inputs(model, reading, 1, 5);
   const std::vector<Tensor> trained = quantized.forward_all(inputs);
   Interpreter interpreter(lower(quantized));
   std::vector<std::span<const float>> samples;
@@ -158,8 +185,8 @@ void run_codes(const IntegerModel& model, Case& made) {
   }
 }
 
-void run_floats(Model& model, Case& made) {
-  const std::vector<Tensor> inputs = draw_inputs(model, 1, 5);
+void run_floats(Model& model, const Reading& reading, Case& made) {
+  const std::vector<Tensor> inputs = draw_inputs(model, reading, 1, 5);
   const auto add = [&](const char* key, const Tensor& tensor) {
     made.add(key, "float32", std::vector<Index>(tensor.shape().begin(), tensor.shape().end()),
              std::as_bytes(tensor.span()));
@@ -168,13 +195,15 @@ void run_floats(Model& model, Case& made) {
   for (const Tensor& y : model.forward_all(inputs)) add("outputs", y);
 }
 
-Case survey(const fs::path& file, const ImportOptions& options) {
+Case survey(const fs::path& file, const Reading& reading) {
+  const ImportOptions& options = reading.options;
   Case made;
   made.json = {{"file", fs::absolute(file).string()},
                {"from", options.from},
                {"to", options.to},
                {"shapes", options.shapes}};
   made.json["stopped"] = "";
+  made.json["refused"] = reading.refused;
   try {
     const bool is_onnx = file.extension() == ".onnx";
     bool codes = false;
@@ -188,8 +217,8 @@ Case survey(const fs::path& file, const ImportOptions& options) {
     made.json["kind"] = codes ? "codes" : "floats";
     Model model = is_onnx ? import_onnx(file, options) : import_tflite(file, options);
     made.json["loads"] = true;
-    if (!codes) run_floats(model, made);
-    made.json["steps"] = quantized_steps(model);
+    if (!codes) run_floats(model, reading, made);
+    made.json["steps"] = quantized_steps(model, reading);
   } catch (const std::exception& error) {
     made.json["stopped"] = error.what();
   }
@@ -198,7 +227,7 @@ Case survey(const fs::path& file, const ImportOptions& options) {
 
 void write_survey(const fs::path& folder, const fs::path& to) {
   fs::create_directories(to);
-  const auto options = options_in(folder);
+  const auto readings = readings_in(folder);
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const fs::path extension = entry.path().extension();
@@ -207,8 +236,8 @@ void write_survey(const fs::path& folder, const fs::path& to) {
   std::ranges::sort(files);
   ordered_json cases = ordered_json::array();
   for (const fs::path& file : files) {
-    const auto how = options.find(file.filename().string());
-    Case made = survey(file, how == options.end() ? ImportOptions() : how->second);
+    const auto how = readings.find(file.filename().string());
+    Case made = survey(file, how == readings.end() ? Reading() : how->second);
     made.json["bin"] = std::to_string(cases.size()) + ".bin";
     write_file_atomic(to / made.json["bin"].get<std::string>(), made.data);
     std::printf(
