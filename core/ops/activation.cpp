@@ -6,8 +6,15 @@
 #include <octet/core/ops/activation.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/map_function.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/core/tensor_internal.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -71,12 +78,97 @@ Tensor tanh(const Tensor& x) {
       [](float g, float y) { return g * (1.0F - y * y); });
 }
 
-Tensor softmax(const Tensor& x) {
-  check_rows("softmax", x);
+namespace {
+
+constexpr std::size_t kCodes = 256;
+
+/// e^(x - m) for all pairs of real values of int8 with m among `largest`, [m, x].
+std::vector<float> exps_of_codes(const QuantParams& params,
+                                 const std::array<bool, kCodes>& largest) {
+  std::array<std::int8_t, kCodes> codes;
+  for (std::size_t i = 0; i < kCodes; ++i) codes[i] = static_cast<std::int8_t>(i - kCodes / 2);
+  std::array<float, kCodes> reals;
+  dequantize(std::span<const std::int8_t>(codes), params, std::span<float>(reals));
+  std::vector<float> exps(kCodes * kCodes);
+  for (std::size_t m = 0; m < kCodes; ++m) {
+    for (std::size_t i = 0; largest[m] && i <= m; ++i) {
+      exps[m * kCodes + i] = std::exp(reals[i] - reals[m]);
+    }
+  }
+  return exps;
+}
+
+/// detail::softmax_row() of `Rows` rows of codes side by side, whose sums wait for each other less
+/// than one would for itself.
+template <std::size_t Rows>
+void softmax_of_codes(const std::int8_t* x, std::size_t columns, const std::uint8_t* largest,
+                      const float* exps, float* y) {
+  std::array<double, Rows> sums{};
+  for (std::size_t j = 0; j < columns; ++j) {
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const auto code = static_cast<std::size_t>(x[r * columns + j] + 128);
+      const float e = exps[largest[r] * kCodes + code];
+      y[r * columns + j] = e;
+      sums[r] += static_cast<double>(e);
+    }
+  }
+  for (std::size_t r = 0; r < Rows; ++r) {
+    const auto scale = static_cast<float>(1.0 / sums[r]);
+    for (std::size_t j = 0; j < columns; ++j) y[r * columns + j] *= scale;
+  }
+}
+
+/// The softmax of int8 of one scale: exponentials are looked up, the same bits.
+Tensor softmax_of_codes(const Tensor& x, const std::int8_t* codes) {
+  constexpr std::size_t kTogether = 4;
+  Tensor y(x.shape());
+  float* const out = y.mutable_data();
+  const auto columns = static_cast<std::size_t>(x.dim(-1));
+  const std::size_t rows = static_cast<std::size_t>(x.size()) / columns;
+  std::vector<std::uint8_t> largest(rows);
+  std::array<bool, kCodes> seen{};
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::int8_t most = *std::max_element(codes + i * columns, codes + (i + 1) * columns);
+    largest[i] = static_cast<std::uint8_t>(most + 128);
+    seen[largest[i]] = true;
+  }
+  const std::vector<float> exps = exps_of_codes(*x.quantization(), seen);
+  parallel_for(rows, detail::row_grain(Work::map_floats, x.dim(-1)),
+               [&](std::size_t begin, std::size_t end) {
+                 std::size_t i = begin;
+                 for (; i + kTogether <= end; i += kTogether) {
+                   softmax_of_codes<kTogether>(codes + i * columns, columns, largest.data() + i,
+                                               exps.data(), out + i * columns);
+                 }
+                 for (; i < end; ++i) {
+                   softmax_of_codes<1>(codes + i * columns, columns, largest.data() + i,
+                                       exps.data(), out + i * columns);
+                 }
+               });
+  return y;
+}
+
+Tensor softmax_values(const Tensor& x) {
+  const detail::StoredIntegers stored = detail::TensorAccess::integers(x);
+  const auto* const codes = stored.as<std::int8_t>();
+  const auto& grid = x.quantization();
+  // A table for all pairs pays where there are more values.
+  if (codes != nullptr && grid != nullptr && !grid->per_channel() &&
+      static_cast<std::size_t>(x.size()) > kCodes * kCodes) {
+    return softmax_of_codes(x, codes);
+  }
   Tensor y(x.shape());
   for_each_row(x, [&](Index offset, Index columns) {
     detail::softmax_row(x.data() + offset, columns, y.mutable_data() + offset);
   });
+  return y;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x) {
+  check_rows("softmax", x);
+  const Tensor y = softmax_values(x);
   const auto backward = [y = y.detach()](const Tensor& g) {
     Tensor grad(y.shape());
     for_each_row(y, [&](Index offset, Index columns) {

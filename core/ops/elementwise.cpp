@@ -175,11 +175,14 @@ Tensor clamp(const Tensor& x, float lo, float hi) {
       BackwardReads::inputs);
 }
 
-Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window) {
-  Tensor result(x.shape());
+Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window,
+                     const Tensor& to) {
+  Tensor result = to.defined() ? to : Tensor(x.shape());
+  // Before a write makes g forget what it is.
+  const float* const gradient = g.data();
   float* out = result.mutable_data();
   parallel_for(g.span().size(), parallel_grain(Work::map_floats),
-               [&, in = x.data(), gradient = g.data()](std::size_t begin, std::size_t end) {
+               [&, in = x.data()](std::size_t begin, std::size_t end) {
                  kernels().passes.window_gradient(in + begin, gradient + begin, end - begin, window,
                                                   out + begin);
                });

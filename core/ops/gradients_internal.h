@@ -19,8 +19,10 @@ namespace octet {
 /// The limit of a GradientWindow on a side where every value lies inside.
 inline constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 
-/// g where x is inside the window, else 0.
-Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window);
+/// g where x is inside the window, else 0; written to `to` where that is given, a new tensor or
+/// what writable_gradient() gives.
+Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window,
+                     const Tensor& to = {});
 
 /// The clamped sum of tensors of one shape, in one pass. No gradient passes where it is NaN.
 Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation);

@@ -98,13 +98,18 @@ Tensor writable_gradient(const Tensor& g) {
 
 namespace {
 
+/// Tells the scratch memory of sums_of_columns() apart.
+struct PartTotals;
+
 /// The sums of the columns of a matrix [rows, units]: add(begin, end, totals) adds the rows of a
 /// part to its totals. Whole rows: two threads that halve each row take as long as one.
 Tensor sums_of_columns(Index rows, Index units,
                        FunctionRef<void(Index begin, Index end, double* totals)> add) {
   const Index parts = divided_up(rows, kRowsPerSum);
   const auto width = static_cast<std::size_t>(units);
-  std::vector<double> totals(static_cast<std::size_t>(std::max<Index>(parts, 1)) * width);
+  const auto size = static_cast<std::size_t>(std::max<Index>(parts, 1)) * width;
+  const ScratchBuffer<double, PartTotals> totals(size);
+  std::fill_n(totals.data(), size, 0.0);
   const std::size_t least = parallel_grain(Work::write_floats, width * kRowsPerSum);
   const auto count = static_cast<std::size_t>(parts);
   parallel_for(count, thread_share(count, least), [&](std::size_t begin, std::size_t end) {
@@ -113,13 +118,14 @@ Tensor sums_of_columns(Index rows, Index units,
       add(row, std::min(rows, row + kRowsPerSum), totals.data() + part * units);
     }
   });
+  double* const total = totals.data();
   for (Index part = 1; part < parts; ++part) {
-    const double* more = totals.data() + part * units;
-    for (std::size_t j = 0; j < width; ++j) totals[j] += more[j];
+    const double* more = total + part * units;
+    for (std::size_t j = 0; j < width; ++j) total[j] += more[j];
   }
   Tensor result({units});
   float* const sums = result.mutable_data();
-  for (std::size_t j = 0; j < width; ++j) sums[j] = static_cast<float>(totals[j]);
+  for (std::size_t j = 0; j < width; ++j) sums[j] = static_cast<float>(total[j]);
   return result;
 }
 

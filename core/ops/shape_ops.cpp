@@ -48,7 +48,12 @@ void walk_strided(const std::vector<Axis<1>>& axes, Strided* strided, Dense* den
                  for (std::size_t i = begin; i < end; ++i, row.next()) {
                    Strided* from = strided + row.offset(0);
                    Dense* to = dense + static_cast<Index>(i) * inner.extent;
-                   for (Index j = 0; j < inner.extent; ++j) move(from[j * inner.strides[0]], to[j]);
+                   const Index step = inner.strides[0];
+                   if (step == 1) {  // Neighbours are moved several at a time.
+                     for (Index j = 0; j < inner.extent; ++j) move(from[j], to[j]);
+                   } else {
+                     for (Index j = 0; j < inner.extent; ++j) move(from[j * step], to[j]);
+                   }
                  }
                });
 }

@@ -19,6 +19,7 @@ class Model;
 class PreparedStep;
 class SharedRange;
 class WeightOscillation;
+struct IntegerWeights;
 struct QuantizeOptions;
 
 /// What a step computes on.
@@ -33,6 +34,8 @@ struct StepInputs {
   std::vector<Tensor>* before = nullptr;
   /// weights_of() the step where they have been computed; else null.
   const LayerWeights* weights = nullptr;
+  /// What IntegerLinear keeps beside these weights; null where they are computed anew.
+  IntegerWeights* integers = nullptr;
 };
 
 /// How the step of a quantized layer computes, and the quantizers of its values. Set by

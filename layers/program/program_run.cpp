@@ -5,6 +5,7 @@
 #include <octet/layers/input.h>
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program_run.h>
+#include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/program_passes.h>
 #include <octet/layers/quantize/quantize_config.h>
@@ -70,10 +71,10 @@ std::vector<Tensor> ProgramRun::outputs() const {
 }
 
 /// Computes the weights of a step that a scan repeats once for all of its times; null for others.
-const LayerWeights* ProgramRun::weights_for(const Step& step) {
+const ProgramRun::SharedWeights* ProgramRun::weights_for(const Step& step) {
   if (step.kind != Step::Kind::linear || !step.weights || !step.shared_range) return nullptr;
   const auto [at, is_new] = weights_.try_emplace({step.layer, step.weights_name});
-  if (is_new) at->second = weights_of(step);
+  if (is_new) at->second = {weights_of(step), std::make_shared<IntegerWeights>()};
   return &at->second;
 }
 
@@ -97,7 +98,10 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   const ForwardContext own{context_.mode, step.stream == 0 ? random : random.fork(step.stream),
                            context_.logits && ends};
   Tensor& result = values_[step.result];
-  result = carried_out(step, {x, widened, about.shape, own, seen, weights_for(step)});
+  const SharedWeights* const shared = weights_for(step);
+  result = carried_out(
+      step, {x, widened, about.shape, own, seen, shared == nullptr ? nullptr : &shared->weights,
+             shared == nullptr ? nullptr : shared->integers.get()});
   if (passes_on(step)) {
     const bool drops = step.kind == Step::Kind::function && context_.training();
     widened_[step.result] = widest * (drops ? step.function.training_range : 1.0F);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,7 +31,12 @@ class ProgramRun {
 
  private:
   void run_step(const Step& step, std::vector<Tensor>* seen);
-  const LayerWeights* weights_for(const Step& step);
+  /// Weights that the steps of a scan have in common, and their integers.
+  struct SharedWeights {
+    LayerWeights weights;
+    std::shared_ptr<IntegerWeights> integers;
+  };
+  const SharedWeights* weights_for(const Step& step);
 
   const Program& program_;
   const Model& model_;
@@ -41,8 +47,8 @@ class ProgramRun {
   std::vector<float> widened_;
   /// By value: readers that have not run.
   std::vector<std::size_t> waiting_;
-  /// The weights that the steps of a scan have in common, by their name in the layer.
-  std::map<std::pair<const Layer*, std::string>, LayerWeights> weights_;
+  /// By their name in the layer.
+  std::map<std::pair<const Layer*, std::string>, SharedWeights> weights_;
   std::size_t next_step_ = 0;
   std::size_t next_input_ = 0;
 };

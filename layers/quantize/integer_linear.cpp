@@ -169,19 +169,40 @@ struct IntegerLinear::Operands {
   }
 };
 
+namespace {
+
+/// Makes the integers of the weights anew unless `integers` are those already.
+void update(IntegerWeights& integers, const LayerWeights& layer, const Tensor& x,
+            const QuantParams& kernel_params, const QuantParams& grid, const std::string& owner) {
+  if (integers.sums != nullptr && integers.kernel_params == kernel_params &&
+      integers.input_params == grid && integers.input_shape == x.shape()) {
+    return;
+  }
+  WeightCodes codes = make_weight_codes(layer, kernel_params, grid.scale(), owner);
+  // Every sum fits int32 because this one does.
+  accumulator_bound(codes, grid, owner);
+  integers = {.kernel_params = kernel_params,
+              .input_params = grid,
+              .input_shape = x.shape(),
+              .sums = nullptr,
+              .weight_params = codes.weight_params};
+  integers.sums = make_weighted_sums(layer, std::move(codes), x, grid.zero_point());
+}
+
+}  // namespace
+
 IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                              const QuantParams& kernel_params, Rounding rounding,
-                             const std::string& owner, LearnedRange learned, Sums use)
+                             const std::string& owner, LearnedRange learned, Sums use,
+                             IntegerWeights* shared)
     : rounding_(rounding), activation_(activation) {
   const QuantParams& grid = require_grid(x, owner);
-  WeightCodes codes = make_weight_codes(layer, kernel_params, grid.scale(), owner);
-  // Every sum below fits int32 because this one does.
-  accumulator_bound(codes, grid, owner);
-  QuantParams weight_params = codes.weight_params;
+  IntegerWeights own;
+  IntegerWeights& integers = shared == nullptr ? own : *shared;
+  update(integers, layer, x, kernel_params, grid, owner);
   auto operands = std::make_shared<Operands>(
-      Operands{x, x.requires_grad(), layer.kernel, layer.bias,
-               make_weighted_sums(layer, std::move(codes), x, grid.zero_point()),
-               std::move(weight_params), grid.scale(), owner, std::move(learned)});
+      Operands{x, x.requires_grad(), layer.kernel, layer.bias, integers.sums,
+               integers.weight_params, grid.scale(), owner, std::move(learned)});
   const WeightedSums& form = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 

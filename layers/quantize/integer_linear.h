@@ -1,6 +1,8 @@
 #pragma once
 
 #include <octet/core/function_ref.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/shape.h>
 #include <octet/layers/quantize/scale_rule.h>
 #include <octet/layers/quantize/weight_codes.h>
 
@@ -10,6 +12,20 @@
 #include <vector>
 
 namespace octet {
+
+class WeightedSums;
+
+/// The integers of a layer's weights for inputs of one shape, scale and zero point: what the steps
+/// of a scan, which read the same weights, make once.
+struct IntegerWeights {
+  QuantParams kernel_params;
+  QuantParams input_params;
+  Shape input_shape;
+  /// Null where nothing has been made yet.
+  std::shared_ptr<const WeightedSums> sums;
+  /// kernel_params as the bias lets them be.
+  QuantParams weight_params;
+};
 
 /// FULLY_CONNECTED or CONV_2D with a fused activation, in two steps, since the range of the result
 /// may be measured in between.
@@ -21,10 +37,11 @@ class IntegerLinear {
 
   /// Makes the quantized values and sums acc = sum (x_q - zp)(w_q) + b_q exactly in int32. Throws
   /// InvalidArgument that names `owner` where some input could overflow that.
-  /// `learned` is what kernel_params are learned from.
+  /// `learned` is what kernel_params are learned from. `shared`, where given, keeps the integers of
+  /// the weights for the next call with the same weights.
   IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                 const QuantParams& kernel_params, Rounding rounding, const std::string& owner,
-                LearnedRange learned = {}, Sums use = Sums::kept);
+                LearnedRange learned = {}, Sums use = Sums::kept, IntegerWeights* shared = nullptr);
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }

@@ -14,9 +14,12 @@
 #include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/runtime/execute.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -78,10 +81,23 @@ std::shared_ptr<std::byte[]> memory_of(const ModelTensor& tensor, Index batch) {
                                    size_of(tensor.dtype));
 }
 
+/// The operators of a step, and the quantization parameters of their results.
+struct OperatorsOfStep {
+  OperatorsOfStep(IntegerModel model, Rounding rounding) : prepared(std::move(model), rounding) {
+    for (const std::int32_t output : prepared.model().outputs) {
+      const ModelTensor& tensor = prepared.model().tensors[static_cast<std::size_t>(output)];
+      results.push_back(std::make_shared<const QuantParams>(tensor.quantization));
+    }
+  }
+
+  PreparedOperators prepared;
+  std::vector<std::shared_ptr<const QuantParams>> results;
+};
+
 /// Runs operators on the quantized values of `inputs`: the results of all of them.
-std::vector<Tensor> run_on_codes(const PreparedOperators& operators, std::span<const Tensor> inputs,
+std::vector<Tensor> run_on_codes(const OperatorsOfStep& operators, std::span<const Tensor> inputs,
                                  const std::string& owner) {
-  const IntegerModel& model = operators.model();
+  const IntegerModel& model = operators.prepared.model();
   const Index batch = one_batch(inputs, owner);
   std::vector<detail::StoredIntegers> held;
   std::vector<const std::byte*> from;
@@ -95,15 +111,24 @@ std::vector<Tensor> run_on_codes(const PreparedOperators& operators, std::span<c
     made.push_back(memory_of(model.tensors[static_cast<std::size_t>(output)], batch));
     to.push_back(made.back().get());
   }
-  if (batch > 0) operators.run(batch, from, to);
+  if (batch > 0) operators.prepared.run(batch, from, to);
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < made.size(); ++i) {
     const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.outputs[i])];
     results.push_back(quantized_tensor(tensor.example_shape().with_batch(batch),
-                                       std::make_shared<const QuantParams>(tensor.quantization),
-                                       {tensor.dtype, std::move(made[i])}));
+                                       operators.results[i], {tensor.dtype, std::move(made[i])}));
   }
   return results;
+}
+
+/// g where `real` is between the limits, else 0: g itself where it is known that all of it is.
+Tensor passed(const Tensor& real, const Tensor& g, const RealLimits& limits) {
+  if (detail::TensorAccess::has_limits(real)) {
+    const MinMax known = detail::TensorAccess::limits(real);
+    if (known.finite && known.min >= limits.lo && known.max <= limits.hi) return g;
+  }
+  return inside_window(real, g, {limits.lo, limits.hi, -kUnbounded, kUnbounded},
+                       writable_gradient(g));
 }
 
 /// `result` with the gradients of `real`, which pass where they are not clipped, if they are.
@@ -113,12 +138,12 @@ Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
   std::vector<Tensor> sources = {real};
   learned.append_to(sources);
   const auto backward = [real, grid, clips, learned](const Tensor& g) {
-    std::vector<Tensor> gradients = {g};
-    if (clips) {
-      const auto [lo, hi] = learned.passes_or(real_limits(*grid));
-      gradients[0] = inside_window(real, g, {lo, hi, -kUnbounded, kUnbounded});
-    }
-    learned.append_gradients(gradients, real, g);
+    std::vector<Tensor> of_learned;
+    learned.append_gradients(of_learned, real, g);
+    // Behind what reads g: it may be written over.
+    std::vector<Tensor> gradients = {clips ? passed(real, g, learned.passes_or(real_limits(*grid)))
+                                           : g};
+    std::ranges::move(of_learned, std::back_inserter(gradients));
     return gradients;
   };
   return record("integer_operator", result, sources, backward);
@@ -129,22 +154,32 @@ Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
 /// The operators of a step for one set of scales.
 class PreparedStep {
  public:
-  using Operators = std::shared_ptr<const PreparedOperators>;
+  using Operators = std::shared_ptr<const OperatorsOfStep>;
+  /// The quantization parameters of the inputs, and of the result where it has a quantizer.
+  struct Scales {
+    std::vector<std::shared_ptr<const QuantParams>> inputs;
+    std::optional<QuantParams> result;
 
-  /// The operators for the quantization parameters of inputs and result. `make` makes them unless
-  /// they are those of the last call. Several threads may run one model.
-  Operators for_params(std::vector<QuantParams> params, FunctionRef<Operators()> make) {
+    bool operator==(const Scales& other) const {
+      const auto same = [](const auto& a, const auto& b) { return a == b || *a == *b; };
+      return std::ranges::equal(inputs, other.inputs, same) && result == other.result;
+    }
+  };
+
+  /// The operators for these scales. `make` makes them unless they are those of the last call.
+  /// Several threads may run one model.
+  Operators for_scales(Scales scales, FunctionRef<Operators()> make) {
     const std::lock_guard guard(mutex_);
-    if (operators_ == nullptr || params != params_) {
+    if (operators_ == nullptr || scales != scales_) {
       operators_ = make();
-      params_ = std::move(params);
+      scales_ = std::move(scales);
     }
     return operators_;
   }
 
  private:
   std::mutex mutex_;
-  std::vector<QuantParams> params_;
+  Scales scales_;
   Operators operators_;
 };
 
@@ -156,16 +191,19 @@ namespace {
 PreparedStep::Operators prepared_operators(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const auto make = [&] {
-    return std::make_shared<const PreparedOperators>(single_step_model(step, in),
-                                                     scheme.options->rounding);
+    return std::make_shared<const OperatorsOfStep>(single_step_model(step, in),
+                                                   scheme.options->rounding);
   };
   const bool keeps = scheme.prepared != nullptr && step.kind != Step::Kind::linear &&
                      step.parameter_inputs.empty();
   if (!keeps) return make();
-  std::vector<QuantParams> params;
-  for (const Tensor& x : in.x) params.push_back(require_grid(x, scheme.owner));
-  if (scheme.result != nullptr) params.push_back(scheme.result->params());
-  return scheme.prepared->for_params(std::move(params), make);
+  PreparedStep::Scales scales;
+  for (const Tensor& x : in.x) {
+    require_grid(x, scheme.owner);
+    scales.inputs.push_back(x.quantization());
+  }
+  if (scheme.result != nullptr) scales.result = scheme.result->params();
+  return scheme.prepared->for_scales(std::move(scales), make);
 }
 
 }  // namespace

@@ -116,7 +116,8 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
 Tensor integer_linear(const Step& step, const LayerWeights& weights, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
-                           scheme.options->rounding, scheme.owner, scheme.kernel->learned_range());
+                           scheme.options->rounding, scheme.owner, scheme.kernel->learned_range(),
+                           IntegerLinear::Sums::kept, in.integers);
   if (in.context.observes()) watch_result(scheme, sums.real_output(), in.context);
   const Padding2D zeros = zeros_in_front(weights);
   if (in.before != nullptr && zeros != Padding2D{}) {

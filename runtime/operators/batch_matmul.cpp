@@ -41,6 +41,7 @@ class IntegerMatmul final : public Kernel {
 
   std::size_t bytes() const override { return start_.size() * sizeof(std::int64_t); }
   std::size_t thread_bytes(Index /*samples*/) const override {
+    if (fits_floats()) return (terms() + sums()) * sizeof(float) + sums() * sizeof(std::int32_t);
     return terms() * sizeof(std::int16_t) + sums() * (kParts * sizeof(std::int64_t) + 4);
   }
 
@@ -60,6 +61,10 @@ class IntegerMatmul final : public Kernel {
   /// int16 factors are multiplied as two numbers of 8 bits each.
   static constexpr std::size_t kParts = sizeof(T);
 
+  /// Floats hold sums of so many products of int8 less a zero point exactly.
+  static constexpr Index kMostInFloats = (Index{1} << 24) / (255 * 255);
+
+  bool fits_floats() const { return sizeof(T) == 1 && g_.depth <= kMostInFloats; }
   std::size_t sums() const { return static_cast<std::size_t>(g_.rows * g_.columns); }
   std::size_t terms() const {
     return static_cast<std::size_t>((g_.rows + static_cast<Index>(kParts) * g_.columns) * g_.depth);
@@ -72,30 +77,59 @@ class IntegerMatmul final : public Kernel {
           a.inputs[i].data + static_cast<std::size_t>(sample) * a.inputs[i].stride;
       return reinterpret_cast<const T*>(of_sample) + offsets[i];
     };
-    const ScratchBuffer<std::int16_t, IntegerMatmul> terms_of(terms());
-    std::int16_t* const left = terms_of.data();
-    std::int16_t* const right = left + g_.rows * g_.depth;
-    gather(matrix(0), g_.rows, g_.row_stride, g_.row_step, zero_points_[0], left);
-    gather(matrix(1), g_.columns, g_.column_stride, g_.column_step, zero_points_[1], right);
     T* const y = a.to<T>() + (sample * product_count(g_) + number) * g_.rows * g_.columns;
-    const ScratchBuffer<std::int64_t, IntegerMatmul> sums_of(kParts * sums());
     if constexpr (sizeof(T) == 1) {
-      gemm_s16(g_.rows, g_.columns, g_.depth, left, right, start_.data(), sums_of.data());
       const ScratchBuffer<std::int32_t, IntegerMatmul> narrow(sums());
-      std::copy_n(sums_of.data(), sums(), narrow.data());
+      if (fits_floats()) {
+        multiply_in_floats(matrix(0), matrix(1), narrow.data());
+      } else {
+        const ScratchBuffer<std::int16_t, IntegerMatmul> terms_of(terms());
+        const ScratchBuffer<std::int64_t, IntegerMatmul> sums_of(sums());
+        const auto [left, right] = gathered(matrix(0), matrix(1), terms_of.data());
+        gemm_s16(g_.rows, g_.columns, g_.depth, left, right, start_.data(), sums_of.data());
+        std::copy_n(sums_of.data(), sums(), narrow.data());
+      }
       requantizer_.requantize({narrow.data(), sums()}, {y, sums()}, output_zero_point_, -128, 127);
     } else {
+      const ScratchBuffer<std::int16_t, IntegerMatmul> terms_of(terms());
+      const ScratchBuffer<std::int64_t, IntegerMatmul> sums_of(kParts * sums());
+      const auto [left, right] = gathered(matrix(0), matrix(1), terms_of.data());
       multiply_halves(left, right, sums_of.data());
       requantizer_.requantize({sums_of.data(), sums()}, {y, sums()}, -32768, 32767);
     }
   }
 
+  /// Writes the rows of the left matrix and the columns of the right one to `to`, less their zero
+  /// points: where both begin.
+  template <class Term>
+  std::pair<Term*, Term*> gathered(const T* left, const T* right, Term* to) const {
+    Term* const columns = to + g_.rows * g_.depth;
+    gather(left, g_.rows, g_.row_stride, g_.row_step, zero_points_[0], to);
+    gather(right, g_.columns, g_.column_stride, g_.column_step, zero_points_[1], columns);
+    return {to, columns};
+  }
+
+  /// The product of floats is the quicker one.
+  void multiply_in_floats(const T* x, const T* y, std::int32_t* to) const {
+    const ScratchBuffer<float, IntegerMatmul> memory(terms() + sums());
+    const auto [left, right] = gathered(x, y, memory.data());
+    float* const product = memory.data() + terms();
+    gemm_f32(g_.rows, g_.columns, g_.depth, {left, g_.depth}, {right, g_.depth, Transpose::yes},
+             product, g_.columns);
+    for (std::size_t i = 0; i < sums(); ++i) to[i] = static_cast<std::int32_t>(product[i]);
+  }
+
   /// Rows of quantized values, or columns as rows, less their zero point.
+  template <class Term>
   void gather(const T* matrix, Index rows, Index stride, Index step, std::int32_t zero_point,
-              std::int16_t* to) const {
-    for (Index row = 0; row < rows; ++row, matrix += stride) {
-      for (Index k = 0; k < g_.depth; ++k) {
-        *to++ = static_cast<std::int16_t>(matrix[k * step] - zero_point);
+              Term* to) const {
+    for (Index row = 0; row < rows; ++row, matrix += stride, to += g_.depth) {
+      if (step == 1) {  // Neighbours are read several at a time.
+        for (Index k = 0; k < g_.depth; ++k) to[k] = static_cast<Term>(matrix[k] - zero_point);
+      } else {
+        for (Index k = 0; k < g_.depth; ++k) {
+          to[k] = static_cast<Term>(matrix[k * step] - zero_point);
+        }
       }
     }
   }

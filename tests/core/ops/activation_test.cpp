@@ -1,7 +1,11 @@
 #include <octet/core/ops/activation.h>
+#include <octet/core/ops/quantized_tensor.h>
+#include <octet/core/quant/quant_params.h>
 #include <octet/tests/core/ops/op_testing.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace octet::test::activation_test {
 namespace {
@@ -82,6 +86,26 @@ TEST(Softmax, Gradients) {
     const Tensor x = random_tensor(shape, 4);
     expect_gradient([](const auto& in) { return softmax(in[0]); }, {x});
     expect_gradient([](const auto& in) { return log_softmax(in[0]); }, {x});
+  }
+}
+
+TEST(Softmax, OfManyCodesIsThatOfTheirRealValuesToTheLastBit) {
+  for (const Shape& shape : {Shape{331, 199}, Shape{2, 7, 5003}}) {
+    const auto size = static_cast<std::size_t>(shape.size());
+    const auto memory = std::make_shared<std::int8_t[]>(size);
+    std::int8_t* const codes = memory.get();
+    for (std::size_t i = 0; i < size; ++i) {
+      codes[i] = static_cast<std::int8_t>(Random(7).bits(i) >> 24U);
+      // Rows with one large value, and rows without.
+      if (i % 199 != 0) codes[i] = static_cast<std::int8_t>(codes[i] / 3);
+    }
+    const auto grid = std::make_shared<const QuantParams>(QuantParams::per_tensor(0.0371F, -9));
+    const Tensor x = quantized_tensor(shape, grid, memory);
+    Tensor real(shape);
+    std::ranges::copy(x.span(), real.mutable_data());
+    const Tensor found = softmax(x);
+    const Tensor expected = softmax(real);
+    EXPECT_TRUE(std::ranges::equal(found.span(), expected.span()));
   }
 }
 
