@@ -91,10 +91,15 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   app.add_option_function<std::string>(
          "--padding",
          [&options](const std::string& text) {
-           options.padding = text == "last" ? SequencePadding::last : SequencePadding::zero;
+           options.padding = text == "last"   ? SequencePadding::last
+                             : text == "mask" ? SequencePadding::mask
+                                              : SequencePadding::zero;
          },
-         "What shorter sequences end in: zeros (default), or their last step again and again")
-      ->check(CLI::IsMember({"zero", "last"}));
+         "What shorter sequences end in: zeros (default), their last step again and again, or "
+         "zeros "
+         "with one feature more, which is 1 at the steps in front of them, for --network "
+         "masked_gru")
+      ->check(CLI::IsMember({"zero", "last", "mask"}));
   command_line::add_number(app, "--max-data-bytes", options.max_bytes,
                            command_line::Count{1, std::numeric_limits<std::size_t>::max()},
                            "The most memory that examples may take; default: 4 GiB");

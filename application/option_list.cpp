@@ -78,7 +78,7 @@ void add_network(const Adder& add, Options& o) {
   add.choice(
       "--network", names, "mlp",
       "What is trained: a multilayer perceptron, a convolutional network for images, or gru, "
-      "tcn or attention for sequences [steps, features]",
+      "masked_gru, tcn or attention for sequences [steps, features]",
       [&o](const std::string& text) { o.network = text; });
   command_line::add_numbers(add.app, "--hidden", o.hidden, kUnits,
                             "Units of the hidden layers of --network mlp")

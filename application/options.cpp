@@ -73,6 +73,9 @@ void reconcile_network(const CLI::App& app, Options& o) {
                                            o.file.empty() ? "--network " + o.network : o.file));
   }
   if (!o.file.empty()) return;
+  if (o.network == networks::kMaskedGru && o.data_options.padding != SequencePadding::mask) {
+    throw CLI::ValidationError("--network masked_gru", "asks for --padding mask");
+  }
   if (o.network != kMlp) {
     const networks::Classifier& network = networks::classifier(o.network);
     if (!given(app, "--lr")) o.lr = network.learning_rate;

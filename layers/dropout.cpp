@@ -39,6 +39,19 @@ Tensor dropped(const Tensor& x, float rate, const Random& random, DrawOf draw_of
 
 }  // namespace
 
+TensorFunction drop_channels(float rate) {
+  const auto drops = [rate](std::span<const Tensor> x, const ForwardContext& context,
+                            FusedActivation /*clamp*/) {
+    if (!context.training() || rate == 0.0F) return x[0];
+    const auto channels = static_cast<std::size_t>(x[0].dim(-1));
+    const auto example = static_cast<std::size_t>(x[0].shape().without_batch().size());
+    return dropped(x[0], rate, context.random, [channels, example](std::size_t i) {
+      return i / example * channels + i % channels;
+    });
+  };
+  return {.run = drops, .only_trains = true, .training_range = scale_of_kept(rate)};
+}
+
 Dropout::Dropout(float rate, std::string name) : Dropout(rate, Unit::value, std::move(name)) {}
 
 Dropout::Dropout(float rate, Unit unit, std::string name)
@@ -49,22 +62,15 @@ Dropout::Dropout(float rate, Unit unit, std::string name)
 }
 
 std::vector<GraphValue> Dropout::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  const auto drops = [rate = rate_, unit = unit_](std::span<const Tensor> x,
-                                                  const ForwardContext& context,
-                                                  FusedActivation /*clamp*/) {
-    if (!context.training() || rate == 0.0F) return x[0];
-    if (unit == Unit::value) {
+  TensorFunction drops = drop_channels(rate_);
+  if (unit_ == Unit::value) {
+    drops.run = [rate = rate_](std::span<const Tensor> x, const ForwardContext& context,
+                               FusedActivation /*clamp*/) {
+      if (!context.training() || rate == 0.0F) return x[0];
       return dropped(x[0], rate, context.random, [](std::size_t i) { return i; });
-    }
-    const auto channels = static_cast<std::size_t>(x[0].dim(-1));
-    const auto example = static_cast<std::size_t>(x[0].shape().without_batch().size());
-    return dropped(x[0], rate, context.random, [channels, example](std::size_t i) {
-      return i / example * channels + i % channels;
-    });
-  };
-  return {
-      graph.function(inputs, graph.shape(inputs[0]),
-                     {.run = drops, .only_trains = true, .training_range = scale_of_kept(rate_)})};
+    };
+  }
+  return {graph.function(inputs, graph.shape(inputs[0]), std::move(drops))};
 }
 
 void Dropout::describe(Description& description) const { description.set("rate", double{rate_}); }

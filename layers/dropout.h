@@ -4,6 +4,12 @@
 
 namespace octet {
 
+struct TensorFunction;
+
+/// What Dropout computes, of whole channels, for a layer that drops inside of itself: what is set
+/// to 0 in an example [.., channels] is so in all of its rows.
+TensorFunction drop_channels(float rate);
+
 /// While training, sets each value to 0 with probability `rate` and multiplies the others by
 /// 1 / (1 - rate); passes everything on unchanged otherwise. (Srivastava et al., JMLR 2014.)
 class Dropout : public Layer {

@@ -101,8 +101,9 @@ class Graph {
   /// Runs `body` for every step of time of sequences `x`, each [steps, ...]: body(x_t, state), with
   /// x_t the values of the step, gives the next state. Returns the states, of which the first body
   /// reads `first`, or without it zeros of the shape of x_t[0]. The bodies emit the same operators;
-  /// what one gives has one scale at all steps. Throws InvalidArgument for sequences of unlike
-  /// lengths, and where later bodies emit other operators than the first.
+  /// what one gives has one scale at all steps, and random numbers are the same ones. Throws
+  /// InvalidArgument for sequences of unlike lengths, and where later bodies emit other operators
+  /// than the first.
   std::vector<GraphValue> scan(
       std::span<const GraphValue> x, std::optional<GraphValue> first,
       FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body);

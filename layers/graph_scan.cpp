@@ -43,6 +43,8 @@ void Graph::share_ranges(std::size_t first, std::size_t count, std::size_t other
     Step& step = steps[first + i];
     if (!step.shared_range) step.shared_range = step.result;
     bodies[i].shared_range = step.shared_range;
+    // What is dropped at one step of time is so at all.
+    bodies[i].stream = step.stream;
   }
 }
 

@@ -2,11 +2,13 @@
 #include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/layers/dropout.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/initializer.h>
 #include <octet/layers/recurrent.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace octet {
 
@@ -14,6 +16,16 @@ Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions option
     : Layer(options.name), units_(units), options_(std::move(options)), cell_(std::move(cell)) {
   if (units < 1) {
     throw InvalidArgument(fmt::format("{}: expected at least 1 unit, found {}", type, units));
+  }
+  for (const float rate : {options_.dropout, options_.recurrent_dropout}) {
+    if (rate >= 0.0F && rate < 1.0F) continue;
+    throw InvalidArgument(
+        fmt::format("{}: expected dropout and recurrent_dropout in [0, 1), found {}", type, rate));
+  }
+  if (options_.truncation < 0) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a truncation of at least 1 step, or 0 for none, found {}", type,
+                    options_.truncation));
   }
   // Throws where it overflows.
   static_cast<void>(Shape({static_cast<Index>(cell_.gates.size()), units, units}).size());
@@ -42,6 +54,9 @@ LayerWeights Recurrent::gate(const Tensor& kernel, Index row, std::size_t i) con
 }
 
 std::vector<GraphValue> Recurrent::recurrent_products(Graph& g, GraphValue h) const {
+  if (options_.recurrent_dropout > 0.0F) {
+    h = g.function({&h, 1}, g.shape(h), drop_channels(options_.recurrent_dropout));
+  }
   std::vector<GraphValue> products;
   for (std::size_t i = 0; i < cell_.gates.size(); ++i) {
     const auto weights = [this, i] { return gate(recurrent_kernel_, 1, i); };
@@ -51,20 +66,62 @@ std::vector<GraphValue> Recurrent::recurrent_products(Graph& g, GraphValue h) co
   return products;
 }
 
+/// h + m (h' - h).
+GraphValue Recurrent::masked_state(Graph& g, GraphValue mask, GraphValue before,
+                                   GraphValue next) const {
+  const GraphValue difference = g.op(OpCode::sub, {next, before}, std::nullopt, "/step");
+  const GraphValue change = g.op(OpCode::mul, {difference, mask}, std::nullopt, "/change");
+  return g.op(OpCode::add, {before, change}, std::nullopt, "/masked");
+}
+
+namespace {
+
+/// Passes its input on, and its gradient where `passes`.
+TensorFunction gradient_gate(bool passes) {
+  const auto run = [passes](std::span<const Tensor> x, const ForwardContext& /*context*/,
+                            FusedActivation /*clamp*/) { return passes ? x[0] : x[0].detach(); };
+  return {.run = run, .only_trains = true};
+}
+
+}  // namespace
+
 std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> inputs) const {
+  GraphValue read = inputs[0];
+  if (options_.dropout > 0.0F) {
+    read = g.function({&read, 1}, g.shape(read), drop_channels(options_.dropout));
+  }
   std::vector<GraphValue> x;
   for (std::size_t i = 0; i < cell_.gates.size(); ++i) {
     const auto weights = [this, i] { return gate(kernel_, 0, i); };
-    x.push_back(g.linear(inputs[0], fmt::format("kernel_{}", cell_.gates[i]), weights,
+    x.push_back(g.linear(read, fmt::format("kernel_{}", cell_.gates[i]), weights,
                          fmt::format("/input_{}", cell_.gates[i])));
   }
-  std::vector<std::optional<GraphValue>> first(cell_.states);
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
-    const bool is_row = g.shape(inputs[i]).rank() == 2;
-    first[i - 1] = is_row ? g.reshape(inputs[i], {units_}, "/first") : inputs[i];
+  if (options_.masked) {
+    const GraphValue mask = inputs[1];
+    const Shape column = {g.shape(mask)[0], 1};
+    x.push_back(g.shape(mask) == column ? mask : g.reshape(mask, column, "/mask"));
   }
-  const auto states = g.scan(
-      x, first, [&](auto x_t, auto before) { return step(g, x_t, before); }, order_);
+  std::vector<std::optional<GraphValue>> first(cell_.states);
+  for (std::size_t i = sequence_count(); i < inputs.size(); ++i) {
+    const bool is_row = g.shape(inputs[i]).rank() == 2;
+    first[i - sequence_count()] = is_row ? g.reshape(inputs[i], {units_}, "/first") : inputs[i];
+  }
+  Index t = 0;
+  const auto body = [&](std::span<const GraphValue> x_t, std::span<const GraphValue> states) {
+    std::vector<GraphValue> before(states.begin(), states.end());
+    const bool passes = options_.truncation == 0 || t == 0 || t % options_.truncation != 0;
+    ++t;
+    for (GraphValue& state : before) {
+      if (options_.truncation == 0) break;
+      state = g.function({&state, 1}, g.shape(state), gradient_gate(passes));
+    }
+    std::vector<GraphValue> behind = step(g, x_t.first(cell_.gates.size()), before);
+    for (std::size_t i = 0; options_.masked && i < behind.size(); ++i) {
+      behind[i] = masked_state(g, x_t.back(), before[i], behind[i]);
+    }
+    return behind;
+  };
+  const auto states = g.scan(x, first, body, order_);
   std::vector<GraphValue> results = states.back();
   if (!options_.return_sequences) return results;
   std::vector<GraphValue> first_states;
@@ -81,28 +138,47 @@ LayerTensors Recurrent::tensors() const {
 
 void Recurrent::describe(Description& description) const {
   description.set("units", units_).set("return_sequences", options_.return_sequences);
+  // What older versions did not have is written where it is used.
+  if (options_.masked) description.set("masked", true);
+  if (options_.dropout > 0.0F) description.set("dropout", double{options_.dropout});
+  if (options_.recurrent_dropout > 0.0F) {
+    description.set("recurrent_dropout", double{options_.recurrent_dropout});
+  }
+  if (options_.truncation > 0) description.set("truncation", options_.truncation);
 }
 
 Index Recurrent::units_of(const Description& description) { return description.integer("units"); }
 
 RecurrentOptions Recurrent::options_of(const Description& description) {
-  return {.return_sequences = description.flag("return_sequences")};
+  RecurrentOptions options{.return_sequences = description.flag("return_sequences")};
+  if (description.has("masked")) options.masked = description.flag("masked");
+  if (description.has("dropout")) options.dropout = description.float_number("dropout");
+  if (description.has("recurrent_dropout")) {
+    options.recurrent_dropout = description.float_number("recurrent_dropout");
+  }
+  if (description.has("truncation")) options.truncation = description.integer("truncation");
+  return options;
 }
 
 void Recurrent::require_shapes(std::span<const Shape> inputs) const {
-  const bool counts = inputs.size() == 1 || inputs.size() == 1 + cell_.states;
+  const std::size_t sequences = sequence_count();
+  const bool counts = inputs.size() == sequences || inputs.size() == sequences + cell_.states;
   const bool is_sequence = counts && inputs[0].rank() == 2 && inputs[0][0] > 0;
+  const bool fits_mask =
+      !options_.masked ||
+      (is_sequence && (inputs[1] == Shape{inputs[0][0]} || inputs[1] == Shape{inputs[0][0], 1}));
   const auto is_state = [&](const Shape& shape) {
     return shape == Shape{units_} || shape == Shape{1, units_};
   };
-  if (is_sequence && std::ranges::all_of(inputs.subspan(1), is_state)) return;
+  if (is_sequence && fits_mask && std::ranges::all_of(inputs.subspan(sequences), is_state)) return;
   std::string found;
   for (const Shape& shape : inputs) found += (found.empty() ? "" : ", ") + shape.to_string();
-  throw InvalidArgument(
-      fmt::format("{} \"{}\": expected sequences [steps, features], and behind them no other input "
-                  "or {} first state{} [{}] or [1, {}], found {}",
-                  type(), name(), cell_.states == 1 ? "a" : std::to_string(cell_.states),
-                  cell_.states == 1 ? "" : "s, each", units_, units_, found));
+  throw InvalidArgument(fmt::format(
+      "{} \"{}\": expected sequences [steps, features]{}, and behind them no other input "
+      "or {} first state{} [{}] or [1, {}], found {}",
+      type(), name(), options_.masked ? " with their mask [steps] or [steps, 1]" : "",
+      cell_.states == 1 ? "a" : std::to_string(cell_.states), cell_.states == 1 ? "" : "s, each",
+      units_, units_, found));
 }
 
 void Recurrent::make_tensors(std::span<const Shape> inputs, const Random& random) {

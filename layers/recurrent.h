@@ -8,6 +8,18 @@ namespace octet {
 struct RecurrentOptions {
   /// Whether the result holds the state behind every step, [steps, units], or behind the last.
   bool return_sequences = false;
+  /// Whether the second input is a mask of the steps, [steps] or [steps, 1]: 1 where a step counts,
+  /// 0 where it only fills a sequence up to the length of others, which leaves the states as they
+  /// are.
+  bool masked = false;
+  /// While training, the share of the features of what the layer reads that are set to 0, and that
+  /// of the state that the gates read, the same ones at all steps of a sequence (variational
+  /// dropout: Gal and Ghahramani, 2016).
+  float dropout = 0.0F;
+  float recurrent_dropout = 0.0F;
+  /// Gradients do not go back beyond parts of so many steps, which the states do (truncated
+  /// backpropagation through time); 0: they go through all.
+  Index truncation = 0;
   std::string name{};
 };
 
@@ -18,11 +30,14 @@ struct RecurrentOptions {
 /// Parameters: "kernel" [features, gates * units], glorot_uniform, "recurrent_kernel" [units, gates
 /// * units], orthogonal, and "bias" [gates * units], the gates side by side, as Keras has them.
 /// Quantized, a gate has a kernel of its own, and a value has one scale at all steps. The first
-/// states are further inputs, each [units] or [1, units], where the layer reads more than one.
+/// states are further inputs, each [units] or [1, units], where the layer reads more than one,
+/// behind the mask if there is one: behind step t with mask m, a state h that would become h' is
+/// h + m (h' - h).
 class Recurrent : public Layer {
  public:
   /// How many states go from step to step; the first is the layer's result.
   std::size_t state_count() const { return cell_.states; }
+  bool masked() const { return options_.masked; }
   /// Makes the layer go through sequences from their last step to the first. Results keep the order
   /// of the steps.
   void go_backwards() { order_ = StepOrder::backward; }
@@ -44,7 +59,8 @@ class Recurrent : public Layer {
     std::string_view starts_open{};
   };
 
-  /// Throws InvalidArgument for less than 1 unit, or more than tensors hold.
+  /// Throws InvalidArgument for less than 1 unit, or more than tensors hold, and for options that
+  /// are out of range.
   Recurrent(std::string_view type, Index units, RecurrentOptions options, Cell cell);
   Recurrent(const Recurrent& other);
 
@@ -65,6 +81,9 @@ class Recurrent : public Layer {
   static Index units_of(const Description& description);
   static RecurrentOptions options_of(const Description& description);
   void require_shapes(std::span<const Shape> inputs) const;
+  /// How many inputs are no first states.
+  std::size_t sequence_count() const { return options_.masked ? 2 : 1; }
+  GraphValue masked_state(Graph& graph, GraphValue mask, GraphValue before, GraphValue next) const;
   Index columns() const { return static_cast<Index>(cell_.gates.size()) * units_; }
   /// The columns of gate `i`, with row `row` of the biases.
   LayerWeights gate(const Tensor& kernel, Index row, std::size_t i) const;

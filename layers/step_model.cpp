@@ -50,8 +50,8 @@ void add_range(Archive& archive, const std::string& layer, const Quantizer& quan
 /// Makes the model of a piece of the sequences, layer by layer.
 class StepModelBuilder {
  public:
-  explicit StepModelBuilder(const Model& source)
-      : source_(source), streams_(streams_of(source)), step_(source.name()) {
+  StepModelBuilder(const Model& source, const StepModelOptions& options)
+      : source_(source), streams_(streams_of(source, options.delay)), step_(source.name()) {
     for (const Stream& stream : streams_) {
       if (stream.rate > 0) steps_ = std::lcm(steps_, stream.rate);
     }
@@ -287,9 +287,9 @@ class StepModelBuilder {
 
 }  // namespace
 
-StepModel step_model(const Model& model) {
+StepModel step_model(const Model& model, const StepModelOptions& options) {
   model.require_built("step_model");
-  StepModel made = StepModelBuilder(model).run();
+  StepModel made = StepModelBuilder(model, options).run();
   if (!made.states.empty()) return made;
   throw InvalidArgument(
       fmt::format("step_model: expected a layer that carries a state from step to step, as GRU or "

@@ -26,6 +26,13 @@ struct StepModel {
   std::vector<Index> delays;
 };
 
+struct StepModelOptions {
+  /// Whether convolutions may look ahead: those with padding same then wait for what they read, and
+  /// their results, and all that are made of them, come so much later. A stream has no end, so that
+  /// the last results, for which they would read zeros behind it, do not come.
+  bool delay = false;
+};
+
 /// The model that computes of a piece of a sequence what `model` computes of the whole sequence, in
 /// float or on integers, piece by piece and without end: inputs [steps, features] become
 /// [StepModel::steps, features], and what a layer has to remember is one more input and one more
@@ -40,7 +47,7 @@ struct StepModel {
 ///   With padding causal the results are the model's from the first on. With padding valid those of
 ///   windows that are not full yet come first, `delays` of them; what stands behind such a layer
 ///   may not begin with zeros, as recurrent layers and padding causal do. With padding same they
-///   would have to know what comes later.
+///   have to know what comes later: see StepModelOptions::delay.
 /// - What computes a single result of a whole sequence, as GlobalAveragePool1D, Flatten and a GRU
 ///   without return_sequences, gives one in every call: of the last steps, as many as the sequence
 ///   has, or for a GRU as if the sequence ended there.
@@ -49,7 +56,7 @@ struct StepModel {
 /// given a first state already or is used several times, where a window reads values whose scale is
 /// learned, where sequences that are put together do not keep step, where no layer carries a state,
 /// and before build().
-StepModel step_model(const Model& model);
+StepModel step_model(const Model& model, const StepModelOptions& options = {});
 
 /// lower() of the model, with its states kept, see keep_states(): C source of it has functions for
 /// them. Throws as lower().

@@ -18,6 +18,7 @@ const std::vector<Classifier>& classifiers() {
 const std::vector<Classifier>& sequence_classifiers() {
   static const std::vector<Classifier> all = {
       {"gru", gru, 3e-3F, 1e-3F, true},
+      {kMaskedGru, masked_gru, 3e-3F, 1e-3F, true},
       {"tcn", tcn, 3e-3F, 1e-3F, true},
       {"attention", attention, 2e-3F, 5e-4F, true},
   };

@@ -49,6 +49,10 @@ Model mobilenet_v1(const Shape& image, Index classes, double width = 0.25);
 /// A convolution over 5 steps, a GRU of 48 units and the mean of its states: 14,329 parameters for
 /// 12 features and 9 classes.
 Model gru(const Shape& sequence, Index classes);
+/// A GRU of 48 units and its last state, for sequences of several lengths: the last feature of each
+/// step is its mask, as SequencePadding::mask makes it.
+Model masked_gru(const Shape& sequence, Index classes);
+inline constexpr std::string_view kMaskedGru = "masked_gru";
 /// Causal convolutions with residuals, dilated by 1, 2, 4 and 8 steps, and the mean of their
 /// results; up to the mean it can run step by step. (Bai, Kolter, Koltun: An Empirical Evaluation
 /// of Generic Convolutional and Recurrent Networks for Sequence Modeling, 2018.)

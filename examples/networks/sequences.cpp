@@ -35,6 +35,23 @@ Model gru(const Shape& sequence, Index classes) {
   return model;
 }
 
+Model masked_gru(const Shape& sequence, Index classes) {
+  Model model{std::string(kMaskedGru)};
+  const Value x = sequence_input(model, sequence);
+  const Index features = sequence[1] - 1;
+  if (features < 1) {
+    throw InvalidArgument(fmt::format(
+        "network {}: expected at least one feature and behind it the mask, found sequences {}",
+        kMaskedGru, sequence.to_string()));
+  }
+  const Value values = model.add(Slice({.axis = 1, .begin = 0, .size = features}), x);
+  const Value mask = model.add(Slice({.axis = 1, .begin = features, .size = 1}), x);
+  const Value read = model.add(Dense(32, Activation::relu), values);
+  const Value state = model.add(GRU(48, {.masked = true, .dropout = 0.2F}), {read, mask});
+  model.output(model.add(Dense(classes, Activation::softmax), model.add(Dropout(0.2F), state)));
+  return model;
+}
+
 Model tcn(const Shape& sequence, Index classes) {
   constexpr Index kFilters = 48;
   Model model("tcn");

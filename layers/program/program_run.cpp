@@ -24,6 +24,11 @@ bool is_quantized(const Step& step, const Tensor& result) {
          result.quantization() != nullptr;
 }
 
+/// The random numbers of a step.
+Random random_of(const Step& step, const Random& of_layer) {
+  return step.stream == 0 ? of_layer : of_layer.fork(step.stream);
+}
+
 /// A step by itself: in floats, or as its scheme says.
 Tensor carried_out(const Step& step, const StepInputs& in) {
   Tensor y = step.scheme == nullptr ? run_in_floats(step, in) : run_quantized(step, in);
@@ -94,8 +99,7 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   const Program::Value& about = program_.values[step.result];
   // What another layer reads is no model's logits.
   const bool ends = about.is_output && about.readers == 0;
-  const Random random = context_.random.fork(step.node);
-  const ForwardContext own{context_.mode, step.stream == 0 ? random : random.fork(step.stream),
+  const ForwardContext own{context_.mode, random_of(step, context_.random.fork(step.node)),
                            context_.logits && ends};
   Tensor& result = values_[step.result];
   const SharedWeights* const shared = weights_for(step);
@@ -136,7 +140,7 @@ Tensor run_alone(Program program, std::span<const Tensor> inputs, const ForwardC
   for (const Step& step : program.steps) {
     std::vector<Tensor> x;
     for (const std::size_t input : step.inputs) x.push_back(values[input]);
-    const ForwardContext own{context.mode, context.random,
+    const ForwardContext own{context.mode, random_of(step, context.random),
                              context.logits && step.result == program.outputs[0]};
     const std::vector<float> widened(x.size(), 1.0F);
     values[step.result] = carried_out(step, {x, widened, program.values[step.result].shape, own});

@@ -120,14 +120,26 @@ void require_no_delay(const Layer& layer, const Stream& read) {
                              read.delay));
 }
 
-Stream windowed(const Layer& layer, const WindowAxis& window, const Stream& read) {
+/// Whether what lies beside a sequence counts as zeros, which a pool leaves out.
+bool reads_zeros_beside(const Layer& layer) {
+  const Program program = program_of(inner_of(layer));
+  return std::ranges::none_of(program.steps, [](const Step& step) {
+    return std::holds_alternative<PoolAttributes>(step.attributes);
+  });
+}
+
+Stream windowed(const Layer& layer, const WindowAxis& window, const Stream& read, bool delays) {
   const Index span = (window.kernel - 1) * window.dilation + 1;
   const Index ahead = span - 1 - window.before;
   const bool pads_behind = window.after() > 0 || (window.before > 0 && ahead > 0);
-  if (pads_behind) {
-    fail_to_stream(layer, fmt::format("looks {} steps of time ahead; with padding causal it looks "
-                                      "back instead, and what it finds comes {} steps later",
-                                      ahead, ahead));
+  const bool may_wait = reads_zeros_beside(layer);
+  if (pads_behind && !(delays && may_wait)) {
+    fail_to_stream(
+        layer,
+        fmt::format("looks {} steps of time ahead; with padding causal it looks back "
+                    "instead, and what it finds comes {} steps later{}",
+                    ahead, ahead,
+                    may_wait ? "; or let StepModelOptions::delay have it wait so long" : ""));
   }
   if (window.before > 0) require_no_delay(layer, read);
   const Index least = span - window.stride;
@@ -145,7 +157,8 @@ Stream windowed(const Layer& layer, const WindowAxis& window, const Stream& read
 
 class StreamAnalysis {
  public:
-  explicit StreamAnalysis(const Model& model) : model_(model), streams_(model.layers().size()) {}
+  StreamAnalysis(const Model& model, bool delays)
+      : model_(model), delays_(delays), streams_(model.layers().size()) {}
 
   std::vector<Stream> run() {
     const std::vector<bool> wanted = sequences_wanted();
@@ -198,7 +211,7 @@ class StreamAnalysis {
       return {Stream::Kind::each_step, read.rate, read.delay};
     }
     const std::optional<WindowAxis> window = window_of(layer);
-    if (gives_sequence && window) return windowed(layer, *window, read);
+    if (gives_sequence && window) return windowed(layer, *window, read, delays_);
     if (layer.output_shape().rank() == 1 && layer.input_shapes().size() == 1) {
       return {.kind = Stream::Kind::whole,
               .end = (layer.input_shape()[0] + read.delay) * read.rate};
@@ -209,6 +222,11 @@ class StreamAnalysis {
   }
 
   Stream recurrent(const Layer& layer, const Stream& read) const {
+    if (recurrent_of(layer)->masked()) {
+      fail_to_stream(layer,
+                     "reads a mask, but a stream has no steps that only fill it up; build the "
+                     "network without RecurrentOptions::masked and give it these weights");
+    }
     if (layer.input_shapes().size() > 1) {
       fail_to_stream(layer, "is given a first state, which step_model() is to carry");
     }
@@ -218,11 +236,14 @@ class StreamAnalysis {
   }
 
   const Model& model_;
+  bool delays_;
   std::vector<Stream> streams_;
 };
 
 }  // namespace
 
-std::vector<Stream> streams_of(const Model& model) { return StreamAnalysis(model).run(); }
+std::vector<Stream> streams_of(const Model& model, bool delays) {
+  return StreamAnalysis(model, delays).run();
+}
 
 }  // namespace octet

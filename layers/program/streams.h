@@ -40,8 +40,9 @@ const Recurrent* recurrent_of(const Layer& layer);
 
 /// The streams of all layers of a built model. A window over S steps, behind one another by s, with
 /// F zeros in front, that reads a sequence delayed by D, keeps the P steps, S - s <= P < S, for
-/// which D + P - F is a multiple of s, and is itself delayed by (D + P - F) / s. Throws
-/// InvalidArgument, naming the layer, where step_model() does.
-std::vector<Stream> streams_of(const Model& model);
+/// which D + P - F is a multiple of s, and is itself delayed by (D + P - F) / s. `delays`: whether
+/// convolutions may look ahead, as StepModelOptions::delay says. Throws InvalidArgument, naming the
+/// layer, where step_model() does.
+std::vector<Stream> streams_of(const Model& model, bool delays);
 
 }  // namespace octet

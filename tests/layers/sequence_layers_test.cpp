@@ -3,6 +3,8 @@
 #include <octet/layers/layers.h>
 #include <octet/tests/layers/drawn_layers.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -27,15 +29,15 @@ struct RecurrentCase {
   std::string name;
   std::size_t gates;
   std::size_t states;
-  std::function<std::unique_ptr<Layer>(Index units, bool all)> make;
+  std::function<std::unique_ptr<Layer>(Index units, const RecurrentOptions& options)> make;
   NaiveStep step;
 };
 
 const std::vector<RecurrentCase>& recurrent_cases() {
   static const std::vector<RecurrentCase> cases = {
       {"GRU", 3, 1,
-       [](Index units, bool all) {
-         return std::make_unique<GRU>(units, GRUOptions{.return_sequences = all});
+       [](Index units, const RecurrentOptions& options) {
+         return std::make_unique<GRU>(units, options);
        },
        [](const auto& x, const auto& u, const auto& states) {
          Vector h = states[0];
@@ -47,8 +49,8 @@ const std::vector<RecurrentCase>& recurrent_cases() {
          return std::vector<Vector>{h};
        }},
       {"LSTM", 4, 2,
-       [](Index units, bool all) {
-         return std::make_unique<LSTM>(units, LSTMOptions{.return_sequences = all});
+       [](Index units, const RecurrentOptions& options) {
+         return std::make_unique<LSTM>(units, options);
        },
        [](const auto& x, const auto& u, const auto& states) {
          Vector h = states[0];
@@ -61,8 +63,8 @@ const std::vector<RecurrentCase>& recurrent_cases() {
          return std::vector<Vector>{h, c};
        }},
       {"SimpleRNN", 1, 1,
-       [](Index units, bool all) {
-         return std::make_unique<SimpleRNN>(units, SimpleRNNOptions{.return_sequences = all});
+       [](Index units, const RecurrentOptions& options) {
+         return std::make_unique<SimpleRNN>(units, options);
        },
        [](const auto& x, const auto& u, const auto& states) {
          Vector h = states[0];
@@ -91,16 +93,28 @@ std::vector<Vector> gate_sums(const Layer& layer, std::size_t gates, std::string
   return sums;
 }
 
+/// What a layer may do beside its formula, of one example: keep its states at the steps from
+/// `length` on, and drop parts of the state that the gates read.
+struct Beside {
+  std::size_t length = kSteps;
+  Vector factors{};
+};
+
 /// The first state of a layer behind all steps of one example, by loops over its formula.
 std::vector<Vector> naive_states(const RecurrentCase& of, const Layer& layer,
-                                 std::span<const float> x, std::vector<Vector> states) {
+                                 std::span<const float> x, std::vector<Vector> states,
+                                 const Beside& beside = {}) {
   std::vector<Vector> all;
   const std::size_t features = x.size() / kSteps;
   for (std::size_t t = 0; t < kSteps; ++t) {
     const auto row = x.subspan(t * features, features);
     const Vector x_t(row.begin(), row.end());
-    states = of.step(gate_sums(layer, of.gates, "kernel", 0, x_t),
-                     gate_sums(layer, of.gates, "recurrent_kernel", 1, states[0]), states);
+    Vector h = states[0];
+    for (std::size_t i = 0; i < beside.factors.size(); ++i) h[i] *= beside.factors[i];
+    if (t < beside.length) {
+      states = of.step(gate_sums(layer, of.gates, "kernel", 0, x_t),
+                       gate_sums(layer, of.gates, "recurrent_kernel", 1, h), states);
+    }
     all.push_back(states[0]);
   }
   return all;
@@ -132,7 +146,7 @@ TEST_P(RecurrentLayers, ComputeTheirFormulaFromZerosAndFromStates) {
       inputs.push_back(Tensor::normal(shapes.back().with_batch(2), Random(6 + i), 0.0F, 0.5F));
     }
     for (const bool all : {false, true}) {
-      const auto layer = of.make(kUnits, all);
+      const auto layer = of.make(kUnits, {.return_sequences = all});
       draw(*layer, shapes);
       const Tensor y = layer->forward_all(inputs, {});
       EXPECT_EQ(y.shape(), all ? (Shape{2, kSteps, kUnits}) : (Shape{2, kUnits}));
@@ -155,8 +169,93 @@ TEST_P(RecurrentLayers, ComputeTheirFormulaFromZerosAndFromStates) {
   }
 }
 
+TEST_P(RecurrentLayers, KeepTheirStatesAtMaskedSteps) {
+  constexpr std::array<std::size_t, 3> kLengths = {3, kSteps, 0};
+  const RecurrentCase& of = GetParam();
+  const Tensor x = Tensor::normal({3, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
+  for (const Shape& mask_shape : {Shape{kSteps}, Shape{kSteps, 1}}) {
+    Tensor mask = Tensor::zeros(mask_shape.with_batch(3));
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::fill_n(mask.mutable_data() + i * kSteps, kLengths.at(i), 1.0F);
+    }
+    const auto layer = of.make(3, {.return_sequences = true, .masked = true});
+    draw(*layer, {Shape{kSteps, kFeatures}, mask_shape});
+    const Tensor y = layer->forward_all(std::vector{x, mask}, {});
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto values = x.span().subspan(i * kSteps * kFeatures, kSteps * kFeatures);
+      const std::vector<Vector> states = naive_states(
+          of, *layer, values, std::vector<Vector>(of.states, Vector(3)), {kLengths.at(i), {}});
+      for (std::size_t t = 0; t < kSteps; ++t) {
+        for (std::size_t unit = 0; unit < 3; ++unit) {
+          EXPECT_NEAR(y.span()[(i * kSteps + t) * 3 + unit], states[t][unit], 1e-5) << t;
+        }
+      }
+    }
+    expect_made_again(*layer);
+  }
+}
+
+TEST_P(RecurrentLayers, DropTheSameFeaturesAtAllSteps) {
+  const RecurrentCase& of = GetParam();
+  const Shape shape = {kSteps, kFeatures};
+  const Tensor x = Tensor::normal(shape.with_batch(1), Random(5), 0.0F, 1.0F);
+  const auto layer = of.make(8, {.return_sequences = true, .dropout = 0.5F});
+  draw(*layer, {shape});
+  const auto plain = of.make(8, {.return_sequences = true});
+  draw(*plain, {shape});
+  const Tensor dropped = drawn(SpatialDropout1D(0.5F), {shape}).forward(x, training(3));
+  EXPECT_FALSE(std::ranges::equal(dropped.span(), x.span()));
+  const auto equal = [](const Tensor& a, const Tensor& b) {
+    return std::ranges::equal(a.span(), b.span());
+  };
+  EXPECT_TRUE(equal(layer->forward(x, training(3)), plain->forward(dropped, {})));
+  EXPECT_TRUE(equal(layer->forward(x, {}), plain->forward(x, {})));
+  expect_made_again(*layer);
+
+  const auto recurrent = of.make(8, {.return_sequences = true, .recurrent_dropout = 0.5F});
+  draw(*recurrent, {shape});
+  EXPECT_TRUE(equal(recurrent->forward(x, {}), plain->forward(x, {})));
+  const Tensor kept = drawn(Dropout(0.5F), {Shape{8}}).forward(Tensor::ones({1, 8}), training(3));
+  const std::vector<Vector> states =
+      naive_states(of, *plain, x.span(), std::vector<Vector>(of.states, Vector(8)),
+                   {kSteps, {kept.span().begin(), kept.span().end()}});
+  const Tensor y = recurrent->forward(x, training(3));
+  for (std::size_t i = 0; i < y.span().size(); ++i) {
+    EXPECT_NEAR(y.span()[i], states[i / 8][i % 8], 1e-5) << i;
+  }
+  expect_made_again(*recurrent);
+}
+
+TEST_P(RecurrentLayers, GiveNoGradientBeyondATruncatedPart) {
+  const RecurrentCase& of = GetParam();
+  const Shape shape = {kSteps, kFeatures};
+  for (const Index truncation : {1, 2, 3, 5}) {
+    const auto layer = of.make(3, {.truncation = truncation});
+    draw(*layer, {shape});
+    const auto whole = of.make(3, {});
+    draw(*whole, {shape});
+    Tensor x = Tensor::normal(shape.with_batch(2), Random(5), 0.0F, 1.0F);
+    x.set_requires_grad(true);
+    Tensor y = layer->forward(x, training(1));
+    EXPECT_TRUE(std::ranges::equal(y.span(), whole->forward(x, training(1)).span()));
+    sum(y).backward();
+    const Index first = (kSteps - 1) / truncation * truncation;
+    for (Index i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(x.grad().data()[i] != 0.0F, i / kFeatures % kSteps >= first) << i;
+    }
+    expect_made_again(*layer);
+  }
+}
+
+TEST_P(RecurrentLayers, RefuseOptionsThatAreOutOfRange) {
+  for (const RecurrentOptions& options :
+       {RecurrentOptions{.dropout = 1.0F}, {.recurrent_dropout = -0.1F}, {.truncation = -1}}) {
+    EXPECT_THROW(GetParam().make(2, options), InvalidArgument);
+  }
+}
+
 TEST_P(RecurrentLayers, StartAsKerasDoes) {
-  const auto layer = GetParam().make(4, false);
+  const auto layer = GetParam().make(4, {});
   layer->build({kSteps, kFeatures}, Random(1));
   const Tensor recurrent = tensor_named(layer->parameters(), "recurrent_kernel");
   for (Index a = 0; a < 4; ++a) {
@@ -176,9 +275,11 @@ TEST_P(RecurrentLayers, StartAsKerasDoes) {
 
 TEST_P(RecurrentLayers, HaveTheGradientsOfTheirFormula) {
   std::vector<Shape> shapes = {{3, 2}};
-  expect_gradients(*GetParam().make(2, true), shapes);
+  expect_gradients(*GetParam().make(2, {.return_sequences = true}), shapes);
   shapes.resize(1 + GetParam().states, Shape{2});
-  expect_gradients(*GetParam().make(2, false), shapes);
+  expect_gradients(*GetParam().make(2, {}), shapes);
+  expect_gradients(*GetParam().make(2, {.return_sequences = true, .masked = true}),
+                   {Shape{3, 2}, Shape{3}});
 }
 TEST(Bidirectional, MergesBothDirections) {
   const Shape shape = {kSteps, kFeatures};
@@ -252,6 +353,10 @@ TEST(SequenceLayers, RefuseShapesByName) {
   EXPECT_EQ(message(LSTM(3, {.name = "l"}), {Shape{4, 2}, Shape{3}}),
             "LSTM \"l\": expected sequences [steps, features], and behind them no other input or 2 "
             "first states, each [3] or [1, 3], found [4, 2], [3]");
+  EXPECT_EQ(
+      message(GRU(3, {.masked = true, .name = "g"}), {Shape{4, 2}, Shape{3}}),
+      "GRU \"g\": expected sequences [steps, features] with their mask [steps] or [steps, 1], "
+      "and behind them no other input or a first state [3] or [1, 3], found [4, 2], [3]");
   EXPECT_EQ(message(MultiHeadAttention(1, 3, {.name = "a"}), {Shape{4}}),
             "MultiHeadAttention \"a\": expected sequences [steps, features] as query, value and "
             "key, the last two of as many steps of at least 1, found [4]");

@@ -54,6 +54,16 @@ std::vector<Network> networks() {
          const Value y = m.add(Add(), {x, m.add(MultiHeadAttention(2, 3), x)});
          return m.add(Flatten(), y);
        })},
+      {"masked", of([](Model& m, const Value& x) {
+         const Value mask = m.add(Slice({.axis = 1, .begin = 0, .size = 1}), x);
+         const GRUOptions options{.return_sequences = true,
+                                  .masked = true,
+                                  .dropout = 0.1F,
+                                  .recurrent_dropout = 0.1F,
+                                  .truncation = 3};
+         const Value states = m.add(Bidirectional(GRU(5, options)), {x, mask});
+         return m.add(LSTM(4, {.masked = true, .recurrent_dropout = 0.1F}), {states, mask});
+       })},
       {"bidirectional", of([](Model& m, const Value& x) {
          const Value states = m.add(Bidirectional(GRU(4, {.return_sequences = true})), x);
          return m.add(Bidirectional(SimpleRNN(5), {.merge_mode = MergeMode::ave}), states);
@@ -98,7 +108,7 @@ TEST(Sequences, AreTrainedShippedAndLoadedToTheLastBit) {
       // Learned scales cannot be shared, and may move the zero point of squares.
       const bool learns = options.weight_scales == Scales::lsq;
       if (learns && (network.name == "rnn_joined" || network.name == "merges" ||
-                     network.name == "bidirectional")) {
+                     network.name == "bidirectional" || network.name == "masked")) {
         continue;
       }
       Model model = network.make();

@@ -14,7 +14,10 @@ namespace octet {
 /// What continues a sequence that is shorter than DataOptions::length.
 enum class SequencePadding {
   zero,  ///< Zeros.
-  last   ///< Its last step, again and again.
+  last,  ///< Its last step, again and again.
+  /// Zeros, and one feature more, the last, says which steps are the sequence's: 1 there, else 0.
+  /// RecurrentOptions::masked takes it.
+  mask
 };
 
 /// What a path leaves open for load_data(). A format takes some of these options: another one that

@@ -28,24 +28,27 @@ void SequenceSet::add(std::span<const float> values, std::string_view class_name
   const std::size_t steps = values.size() / channels_;
   if (steps == 0) throw FormatError(fmt::format("{}: expected a sequence, found no step", where));
   const std::size_t length = options_.length > 0 ? options_.length : steps;
-  check_data_bytes(of_, count_ + 1, length * channels_ * sizeof(float), options_);
+  check_data_bytes(of_, count_ + 1, length * features() * sizeof(float), options_);
   classes_.add(class_name, where);
   ++count_;
   shortest_ = std::min(shortest_, steps);
   longest_ = std::max(longest_, steps);
   // What has several lengths is refused at the end, with the lengths.
   if (options_.length == 0 && shortest_ < longest_) return;
-  const std::size_t kept = std::min(steps, length);
-  values_.insert(values_.end(), values.begin(),
-                 values.begin() + static_cast<std::ptrdiff_t>(kept * channels_));
-  const auto last = values.subspan((steps - 1) * channels_, channels_);
-  for (std::size_t step = kept; step < length; ++step) {
-    if (options_.padding == SequencePadding::last) {
-      values_.insert(values_.end(), last.begin(), last.end());
-    } else {
+  for (std::size_t step = 0; step < length; ++step) {
+    const bool is_padding = step >= steps;
+    if (is_padding && options_.padding != SequencePadding::last) {
       values_.resize(values_.size() + channels_);
+    } else {
+      const auto row = values.subspan(std::min(step, steps - 1) * channels_, channels_);
+      values_.insert(values_.end(), row.begin(), row.end());
     }
+    if (options_.padding == SequencePadding::mask) values_.push_back(is_padding ? 0.0F : 1.0F);
   }
+}
+
+std::size_t SequenceSet::features() const {
+  return channels_ + (options_.padding == SequencePadding::mask ? 1 : 0);
 }
 
 Dataset SequenceSet::to_dataset(std::string name) && {
@@ -54,13 +57,13 @@ Dataset SequenceSet::to_dataset(std::string name) && {
     throw FormatError(
         fmt::format("{}: expected sequences of one length, found {} to {} steps; give --length N, "
                     "to which they "
-                    "are cut or padded",
+                    "are cut or padded, with --padding mask so that a network can tell",
                     of_, shortest_, longest_));
   }
   const std::size_t length = options_.length > 0 ? options_.length : longest_;
   std::vector<std::string> names = classes_.names();
   return Dataset::from_floats(std::move(name),
-                              {static_cast<Index>(length), static_cast<Index>(channels_)},
+                              {static_cast<Index>(length), static_cast<Index>(features())},
                               std::move(values_), classes_.labels(), static_cast<int>(names.size()))
       .with_class_names(std::move(names));
 }

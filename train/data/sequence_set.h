@@ -36,6 +36,9 @@ class SequenceSet {
   Dataset to_dataset(std::string name) &&;
 
  private:
+  /// Of a step of an example.
+  std::size_t features() const;
+
   std::string of_;
   std::size_t channels_;
   DataOptions options_;

@@ -53,6 +53,10 @@ TEST_F(LoadTs, SeriesOfSeveralLengthsAreCutAndPadded) {
             (std::vector<float>{1, 4, 2, 5, 7, 8, 0, 0}));
   EXPECT_EQ(values_of(load_ts(write(text), {.length = 3, .padding = SequencePadding::last})),
             (std::vector<float>{1, 4, 2, 5, 3, 6, 7, 8, 7, 8, 7, 8}));
+  const Dataset masked = load_ts(write(text), {.length = 3, .padding = SequencePadding::mask});
+  EXPECT_EQ(masked.example_shape(), (Shape{3, 3}));
+  EXPECT_EQ(values_of(masked),
+            (std::vector<float>{1, 4, 1, 2, 5, 1, 3, 6, 1, 7, 8, 1, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST_F(LoadTs, WhatIsRefusedIsNamedWithItsLine) {
