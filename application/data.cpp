@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <octet/command_line/parse.h>
 #include <octet/core/error.h>
+#include <octet/frontend/log_mel.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/data/load_data.h>
 
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -25,32 +25,6 @@ auto as_options(const Read& read) {
   }
 }
 
-/// (x - mean) / deviation of every value, with one pair for all or one for each of the last axis.
-Dataset normalized(const Dataset& data, const Options& options) {
-  const std::vector<float> mean = options.mean.empty() ? std::vector{0.0F} : options.mean;
-  const std::vector<float> deviation =
-      options.deviation.empty() ? std::vector{1.0F} : options.deviation;
-  const auto channels = static_cast<std::size_t>(data.example_shape().dim(-1));
-  for (const auto& [name, list] : {std::pair{"--mean", &mean}, std::pair{"--std", &deviation}}) {
-    if (list->size() == 1 || list->size() == channels) continue;
-    throw command_line::UsageError(
-        fmt::format("{}: expected one number, or one for each of the {} channels of "
-                    "images {}, found {}",
-                    name, channels, data.example_shape().to_string(), list->size()));
-  }
-  const Tensor features = data.features(0, data.size());
-  std::vector<float> values(features.span().begin(), features.span().end());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::size_t channel = i % channels;
-    values[i] = (values[i] - mean[mean.size() > 1 ? channel : 0]) /
-                deviation[deviation.size() > 1 ? channel : 0];
-  }
-  const std::span<const std::int32_t> labels = data.labels();
-  Dataset set = Dataset::from_floats(data.name(), data.example_shape(), std::move(values),
-                                     {labels.begin(), labels.end()}, data.classes());
-  return data.class_names().empty() ? set : set.with_class_names(data.class_names());
-}
-
 /// Whether examples have one input and a class label.
 bool are_labelled(const Dataset& data) {
   return data.inputs() == 1 && data.outputs() == 1 && data.has_labels();
@@ -59,11 +33,13 @@ bool are_labelled(const Dataset& data) {
 void require_labelled_for_options(const Dataset& data, const Options& options) {
   if (are_labelled(data)) return;
   const bool one_output = data.outputs() == 1 && data.has_labels();
+  const bool one_of_each = data.inputs() == 1 && data.outputs() == 1;
   const std::string scaled = "scale the arrays";
   const std::string left_out = "leave it out";
   for (const auto& [name, is_wrong, cure] :
-       {std::tuple{"--mean", !options.mean.empty(), scaled},
-        std::tuple{"--std", !options.deviation.empty(), scaled},
+       {std::tuple{"--mean", !one_of_each && !options.mean.empty(), scaled},
+        std::tuple{"--std", !one_of_each && !options.deviation.empty(), scaled},
+        std::tuple{"--normalize", !one_of_each && options.normalize, scaled},
         std::tuple{"--shift", options.shift > 0, left_out},
         std::tuple{"--class-names", !one_output && !options.class_names.empty(), left_out},
         std::tuple{"--max-drop", !one_output && options.max_drop, std::string("use --flash")}}) {
@@ -86,19 +62,73 @@ Dataset load_test(const std::string& path, const DataOptions& options) {
   return as_options([&] { return load_test_data(path, options); });
 }
 
-DataSplit prepared(DataSplit data, const Options& options) {
-  require_labelled_for_options(data.train, options);
-  if (!options.mean.empty() || !options.deviation.empty()) {
-    if (!data.train.front_end().empty()) {
-      throw command_line::UsageError(
-          "--mean and --std: expected data without a --front-end, whose features are bytes that "
-          "firmware computes; leave them out");
-    }
-    data.train = normalized(data.train, options);
-    data.test = normalized(data.test, options);
+Normalization normalization_for(const DataSplit& data, const Options& options) {
+  const bool is_given = !options.mean.empty() || !options.deviation.empty();
+  if (!is_given && !options.normalize) return {};
+  const Dataset& train = data.train;
+  if (!train.front_end().empty()) {
+    throw command_line::UsageError(fmt::format(
+        "{}: expected data without a --front-end, whose features are bytes that firmware computes; "
+        "leave it out",
+        is_given ? "--mean and --std" : "--normalize"));
   }
-  if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
+  if (options.normalize) return as_options([&] { return measure_normalization(train); });
+  const auto channels = static_cast<std::size_t>(train.example_shape().dim(-1));
+  for (const auto& [name, list] :
+       {std::pair{"--mean", &options.mean}, std::pair{"--std", &options.deviation}}) {
+    if (list->size() <= 1 || list->size() == channels) continue;
+    throw command_line::UsageError(
+        fmt::format("{}: expected one number, or one for each of the {} channels of "
+                    "images {}, found {}",
+                    name, channels, train.example_shape().to_string(), list->size()));
+  }
+  return {options.mean, options.deviation};
+}
+
+DataSplit prepared(DataSplit data, const Options& options, const Normalization& normalization) {
+  if (!normalization.empty()) {
+    data.train = normalized(data.train, normalization);
+    data.test = normalized(data.test, normalization);
+  }
+  if (!options.class_names.empty()) {
+    data.train = data.train.with_class_names(options.class_names);
+    data.test = data.test.with_class_names(options.class_names);
+  }
   return data;
+}
+
+DataSplit suitable(DataSplit data, const Options& options) {
+  require_labelled_for_options(data.train, options);
+  return data;
+}
+
+std::map<std::string, std::string> example_metadata(const DataSplit& data,
+                                                    const Normalization& normalization) {
+  std::map<std::string, std::string> entries;
+  const Dataset& train = data.train;
+  if (!train.front_end().empty()) entries[kFrontEndKey] = train.front_end();
+  if (!train.class_names().empty()) entries[kClassesKey] = metadata_text(train.class_names());
+  if (train.description()) entries[kDataKey] = to_text(*train.description());
+  if (!normalization.empty()) entries[kNormalizationKey] = metadata_text(normalization);
+  return entries;
+}
+
+std::optional<DataDescription> description_in(const IntegerModel& model) {
+  const auto entry = model.metadata.find(kDataKey);
+  if (entry == model.metadata.end()) return std::nullopt;
+  return parse_data_description(entry->second);
+}
+
+DataOptions options_for(const IntegerModel& model, const std::string& path,
+                        const DataOptions& given) {
+  const std::optional<DataDescription> description = description_in(model);
+  if (!description || data_format_at(path) != description->format) return given;
+  return as_options([&] { return with_description(given, *description); });
+}
+
+Dataset normalized_for(const IntegerModel& model, const Dataset& data) {
+  const Normalization normalization = octet::normalization_of(model);
+  return normalization.empty() ? data : normalized(data, normalization);
 }
 
 std::string text_of(const DataSplit& data) {

@@ -78,6 +78,10 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
                  "The column of a CSV file that says what records belong to, such as a recording")
       ->check(named)
       ->type_name("COLUMN");
+  app.add_option("--columns", options.columns,
+                 "The columns of a CSV file that are features, in this order; default: all others")
+      ->delimiter(',')
+      ->type_name("COLUMN,COLUMN,...");
   app.add_option("--ignore", options.ignored, "Columns of a CSV file that are not read")
       ->delimiter(',')
       ->type_name("COLUMN,COLUMN,...");

@@ -97,10 +97,20 @@ void add_data(const Adder& add, Options& o) {
   constexpr Real kMeans{-1e6, 1e6};
   constexpr Real kDeviations{1e-6, 1e6};
   add.group("Training");
-  command_line::add_numbers(add.app, "--mean", o.mean, kMeans,
-                            "Subtracted from pixels in [0, 1]: a number, or one per channel");
-  command_line::add_numbers(add.app, "--std", o.deviation, kDeviations,
-                            "Divides the difference: a number, or one per channel");
+  auto* mean =
+      command_line::add_numbers(add.app, "--mean", o.mean, kMeans,
+                                "Subtracted from pixels in [0, 1], or from other values: a number, "
+                                "or one per channel");
+  auto* deviation =
+      command_line::add_numbers(add.app, "--std", o.deviation, kDeviations,
+                                "Divides the difference: a number, or one per channel");
+  add.app
+      .add_flag("--normalize", o.normalize,
+                "Measures --mean and --std of every channel on the training examples; files that "
+                "are written say the numbers, and C source applies them")
+      ->disable_flag_override()
+      ->excludes(mean)
+      ->excludes(deviation);
   add.number("--batch", o.batch, kBatch, "Images per step");
   add.number(
       "--shift", o.shift, Count{0, 1024},

@@ -224,6 +224,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.calibrate) result["--calibrate"] = fmt::format("{}", *options.calibrate);
   if (!options.mean.empty()) result["--mean"] = joined(options.mean);
   if (!options.deviation.empty()) result["--std"] = joined(options.deviation);
+  if (options.normalize) result["--normalize"] = "yes";
   if (options.batch_norm) result["--batch-norm"] = "yes";
   if (options.batch_statistics) result["--batch-statistics"] = "yes";
   if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);

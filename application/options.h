@@ -66,6 +66,8 @@ struct Options {
   /// each channel. Empty: 0 and 1.
   std::vector<float> mean;
   std::vector<float> deviation;
+  /// Whether mean and deviation of every channel are measured on the training examples instead.
+  bool normalize = false;
   /// Training images are moved by up to so many pixels, see ImageAugmentation.
   int shift = 0;
   std::uint64_t seed = 0;

@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
+#include "data.h"
 #include "flash.h"
 
 namespace octet::application {
@@ -138,14 +140,19 @@ std::string metrics_json(const Options& options, const Results& r) {
   }
   if (options.only_quantizes) metrics["lr"] = as_written(options.qat_lr);
   if (options.calibrate) metrics["calibrate"] = *options.calibrate;
-  if (!options.mean.empty()) metrics["mean"] = as_written(options.mean);
-  if (!options.deviation.empty()) metrics["std"] = as_written(options.deviation);
+  if (!r.normalization.mean.empty()) metrics["mean"] = as_written(r.normalization.mean);
+  if (!r.normalization.deviation.empty()) metrics["std"] = as_written(r.normalization.deviation);
   for (const auto& [option, value] : range_options(options)) metrics[metric_name(option)] = value;
   if (options.file.empty() && options.network == kMlp) {
     metrics["hidden"] = options.hidden;
     metrics["batch_norm"] = options.batch_norm;
     metrics["dropout"] = options.dropout;
     metrics["input_dropout"] = options.input_dropout;
+  }
+  for (const auto& [key, name] :
+       {std::pair{kClassesKey, "classes"}, std::pair{kDataKey, "examples"}}) {
+    const auto entry = r.example_metadata.find(key);
+    if (entry != r.example_metadata.end()) metrics[name] = nlohmann::json::parse(entry->second);
   }
   if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
   if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;

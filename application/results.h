@@ -2,10 +2,12 @@
 
 #include <octet/compress/layer_flash.h>
 #include <octet/core/profile.h>
+#include <octet/deploy/example_metadata.h>
 #include <octet/octet.h>
 #include <octet/report/report.h>
 #include <octet/train/layer_differences.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +59,9 @@ struct Results {
   std::vector<OscillationRecord> oscillation_log;
   /// After the last step, where it was counted.
   std::vector<OscillatingWeights> oscillations;
+  /// What the exported files say of examples: see example_metadata().
+  std::map<std::string, std::string> example_metadata;
+  Normalization normalization;
   /// Warnings about the exported file: see runtime_warnings().
   std::vector<std::string> warnings;
 };

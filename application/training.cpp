@@ -4,13 +4,13 @@
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/deploy/runtime_warnings.h>
-#include <octet/frontend/log_mel.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
 #include <octet/train/distributed/exchange_table.h>
 #include <octet/train/distributed/messages.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "data.h"
 #include "flash.h"
@@ -119,7 +119,10 @@ class Run {
               .resume = options.resume,
               .group = &group,
               .names = {"--out", "--checkpoint-dir", "--resume"}}),
-        data_(prepared(application.load_data(options), options)) {}
+        data_(suitable(application.load_data(options), options)),
+        normalization_(normalization_for(data_, options)) {
+    data_ = prepared(std::move(data_), options, normalization_);
+  }
 
   /// False where a signal stopped it.
   bool train() {
@@ -160,6 +163,8 @@ class Run {
 
  private:
   void begin() {
+    results_.normalization = normalization_;
+    results_.example_metadata = example_metadata(data_, normalization_);
     show(screen_, text_of(data_));
     run_.begin(data_);
     show(screen_, run_.begin_text());
@@ -212,8 +217,8 @@ class Run {
                        .augment = moved_images(options_),
                        .calibration_batches = calibration_batches(options_),
                        .profile = options_.profile ? &profile : nullptr,
+                       .metadata = example_metadata(data_, normalization_),
                        .should_stop = [this] { return signals_.requested(); }};
-    if (!data_.train.front_end().empty()) how.metadata[kFrontEndKey] = data_.train.front_end();
     set_losses(how, losses_of(options_.losses, network, names_, data_.train));
     Trainer trainer(network, Adam(std::move(schedule)), std::move(how));
     if (!group_.is_root()) return trainer;
@@ -385,6 +390,7 @@ class Run {
   const StopSignals& signals_;
   TrainingRun run_;
   DataSplit data_;
+  Normalization normalization_;
   /// By output of the model.
   std::vector<OutputName> names_;
   Results results_;

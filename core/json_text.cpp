@@ -70,6 +70,10 @@ class Builder final : public nlohmann::json_sax<json> {
 
 }  // namespace
 
+std::string lenient_json_text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void take_apart(json& value) noexcept {
   if (auto* items = value.get_ptr<json::array_t*>()) {
     for (json& item : *items) take_apart(item);

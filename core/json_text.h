@@ -35,6 +35,9 @@ class ParsedJson {
 /// A value as text. Throws InvalidArgument, which begins with `what`, for a text that is not UTF-8.
 std::string json_text(const nlohmann::json& value, std::string_view what);
 
+/// A value as text. Bytes of texts that are not UTF-8 become U+FFFD.
+std::string lenient_json_text(const nlohmann::json& value);
+
 /// Empties containers from the inside, as deep as ParsedJson allows them to be: what is left can be
 /// destroyed without memory.
 void take_apart(nlohmann::json& value) noexcept;

@@ -77,6 +77,17 @@ struct EvalOptions {
 /// Scores a model on the test images of a folder, or on the arrays of an .npz file.
 void eval(const EvalOptions& options);
 
+struct PredictOptions {
+  InterpretOptions model;
+  std::vector<std::string> files;
+  /// How many classes are shown of each example.
+  std::size_t top = 3;
+  bool json = false;
+};
+
+/// Prints the classes, or the numbers, that a model says of the examples in files.
+void predict(const PredictOptions& options);
+
 struct ExportOptions {
   std::string file;
   /// Values of the file that become the ends of the model; none: those of the file.

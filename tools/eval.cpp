@@ -86,7 +86,10 @@ void eval(const EvalOptions& options) {
     eval_npz(options, interpreter);
     return;
   }
-  Dataset images = application::load_test(options.data, options.data_options);
+  const IntegerModel& model = interpreter.model();
+  Dataset images = application::normalized_for(
+      model, application::load_test(options.data, application::options_for(model, options.data,
+                                                                           options.data_options)));
   if (options.limit > 0) images = images.head(options.limit);
   check_sizes(interpreter, images);
   resize_for(interpreter, images.size());

@@ -118,6 +118,31 @@ void add_eval(CLI::App& app) {
   command->callback([options] { eval(*options); });
 }
 
+void add_predict(CLI::App& app) {
+  const auto options = std::make_shared<PredictOptions>();
+  CLI::App* command = app.add_subcommand(
+      "predict",
+      "Prints the classes that a model says of pictures, sounds and records, or its numbers. Files "
+      "become what the model was trained on: resized, turned into features, normalized.");
+  command->add_option("MODEL", options->model.file, "A .tflite file of octet train or quantize")
+      ->required()
+      ->check(named());
+  command
+      ->add_option("FILES", options->files,
+                   "Pictures (.jpg, .png), sounds (.wav), records or windows of them (.csv), "
+                   "arrays (.npy)")
+      ->required()
+      ->check(named());
+  add_contract(*command, options->model.contract, "",
+               "Rounding mode; default: what the model says");
+  add_threads(*command, options->model.threads);
+  constexpr Count kTop{1, 1000};
+  add_number(*command, "--top", options->top, kTop, "Classes that are shown, the likeliest first")
+      ->default_str("3");
+  command->add_flag("--json", options->json, "Prints JSON, with every class");
+  command->callback([options] { predict(*options); });
+}
+
 void add_cut(CLI::App& command, std::vector<std::string>& from, std::vector<std::string>& to) {
   command
       .add_option("--from", from,
@@ -360,6 +385,7 @@ int run_tool(int argc, char** argv) {
   add_inspect(app);
   add_run(app);
   add_eval(app);
+  add_predict(app);
   add_export(app);
   add_import(app);
   add_search(app);

@@ -109,6 +109,15 @@ std::string name_of(const fs::path& folder) {
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
+/// The data as the run read and normalized it.
+DataSplit load_as_trained(const ReportCommand& options, const IntegerModel& shipped) {
+  DataSplit data = application::load(
+      options.data, application::options_for(shipped, options.data, options.data_options));
+  data.train = application::normalized_for(shipped, data.train);
+  data.test = application::normalized_for(shipped, data.test);
+  return data;
+}
+
 }  // namespace
 
 void report(const ReportCommand& options) {
@@ -116,7 +125,7 @@ void report(const ReportCommand& options) {
   const Leavings run = read_run(options.folder);
   DataSplit data = is_npz(options.data)
                        ? read_npz_split(options.data, options.data_options, run.in_float)
-                       : application::load(options.data, options.data_options);
+                       : load_as_trained(options, run.shipped);
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   Report found =
       measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,

@@ -50,7 +50,7 @@ extern "C" {
 /* Does not compile where a sum could leave its 32 bits. */
 typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 : -1];
 
-#define @NAME@_OK 0
+@classes@#define @NAME@_OK 0
 #define @NAME@_ERROR_NULL 1 /* a pointer is null; nothing was written */
 
 /*
@@ -65,7 +65,7 @@ int @name@_invoke(@parameters@);
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
  * which 32-bit x86 has by default) does: values next to the middle of two codes then change. Codes
  * are rounded to the nearest, ties @ties@, and NaN becomes the zero point.
- */
+@normalized@ */
 @helpers@#endif
 
 #ifdef __cplusplus
@@ -208,6 +208,8 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   f["parameters"] = c_parameters(plan);
   f["states"] = c_state_declarations(plan);
   f["sound"] = c_front_end_declarations(plan);
+  f["classes"] = c_class_names(plan);
+  f["normalized"] = c_normalization_text(plan);
   fill_ends(plan, f);
   f["flash"] = std::to_string(figures.flash_bytes);
   f["ram"] = std::to_string(figures.ram_bytes);

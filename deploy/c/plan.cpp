@@ -180,6 +180,7 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   if (const auto entry = model.metadata.find(kFrontEndKey); entry != model.metadata.end()) {
     plan.front_end = LogMel::parse(entry->second);
   }
+  read_example_metadata(model, plan);
   return plan;
 }
 

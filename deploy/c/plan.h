@@ -3,6 +3,7 @@
 #include <octet/deploy/c/row_chain.h>
 #include <octet/deploy/c/source.h>
 #include <octet/deploy/c/text.h>
+#include <octet/deploy/example_metadata.h>
 #include <octet/frontend/log_mel.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/streaming_interpreter.h>
@@ -82,6 +83,10 @@ struct CPlan {
   CarriedStates states;
   /// What makes the input of sound; none where the model does not say.
   std::optional<LogMel> front_end;
+  /// Names of the classes in the order of labels; empty where the model has none.
+  std::vector<std::string> class_names;
+  /// What callers' floats are normalized by before they become codes.
+  Normalization normalization;
 
   /// @name@ and @NAME@: what every template may use.
   Fillings fillings() const;
@@ -187,6 +192,19 @@ void quantize_codes(std::span<const float> values, const ModelTensor& input, Rou
 std::string c_front_end_declarations(const CPlan& plan);
 std::string c_front_end(const CPlan& plan);
 std::int64_t c_front_end_bytes(const CPlan& plan);
+
+/// Takes the names of classes and the normalization from the model's metadata. Throws FormatError
+/// for entries that are none, and for a normalization that does not fit the input.
+void read_example_metadata(const IntegerModel& model, CPlan& plan);
+
+/// The macros of the names of classes; empty where there are none.
+std::string c_class_names(const CPlan& plan);
+
+/// The sentence about the normalization in the header, the lists of its numbers in the function
+/// that quantizes, and the value there that becomes a code. The first two are empty without one.
+std::string c_normalization_text(const CPlan& plan);
+std::string c_normalization(const CPlan& plan);
+std::string c_normalized_value(const CPlan& plan);
 
 /// The text of NAME.h.
 /// `other_ram_bytes` is what the static buffers take with the other CCode.

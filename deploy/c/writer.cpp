@@ -68,13 +68,13 @@ constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_@END@_S
 constexpr std::string_view kQuantizeInput =
     R"(int @name@_quantize_@end@(const float *values, @type@ *codes)
 {
-    const float lowest = @lowest@ - @NAME@_@END@_ZERO_POINT;
+@normalization@    const float lowest = @lowest@ - @NAME@_@END@_ZERO_POINT;
     const float highest = @highest@ - @NAME@_@END@_ZERO_POINT;
     if (!values || !codes) {
         return @NAME@_ERROR_NULL;
     }
     for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
-        const float exact = values[i] / @NAME@_@END@_SCALE;
+        const float exact = @value@ / @NAME@_@END@_SCALE;
         const float number = exact == exact ? exact : 0.0f;
         const float steps = number < lowest ? lowest : number > highest ? highest : number;
         int32_t whole = (int32_t)steps;
@@ -147,6 +147,8 @@ std::string float_helpers_text(const CPlan& plan) {
   for (const CEnd& input : plan.inputs) {
     Fillings f = plan.fillings(input);
     const bool is_signed = input.tensor->dtype == DType::int8;
+    f["normalization"] = detail::c_normalization(plan);
+    f["value"] = detail::c_normalized_value(plan);
     f["lowest"] = is_signed ? "-128" : "0";
     f["highest"] = is_signed ? "127" : "255";
     f["tie"] = plan.rounding == Rounding::fp32 ? " && whole % 2 != 0" : "";

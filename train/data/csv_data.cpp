@@ -53,15 +53,6 @@ std::vector<Segment> segments_of(const CsvRows& rows, bool by_target) {
   return segments;
 }
 
-/// Windows of [begin, end): where each begins. Without a window each record is an example.
-std::vector<std::size_t> window_starts(const Segment& segment, const DataOptions& options) {
-  const std::size_t window = std::max<std::size_t>(options.window, 1);
-  const std::size_t hop = options.hop > 0 ? options.hop : window;
-  std::vector<std::size_t> starts;
-  for (std::size_t at = segment.begin; at + window <= segment.end; at += hop) starts.push_back(at);
-  return starts;
-}
-
 void check_hop(const DataOptions& options) {
   if (options.hop == 0 || options.window > 0) return;
   throw InvalidArgument("--hop: expected --window with it, found none");
@@ -81,7 +72,7 @@ class CsvExamples {
     std::uint32_t segment_number = 0;
     GroupNumbers groups;
     for (const Segment& segment : segments_of(rows_, !numbers_)) {
-      for (const std::size_t start : window_starts(segment, options_)) {
+      for (const std::size_t start : window_starts(segment.begin, segment.end, options_)) {
         add(start);
         groups_.push_back(rows_.groups.empty() ? segment_number : groups.of(rows_.groups[start]));
       }
@@ -95,7 +86,13 @@ class CsvExamples {
     }
     // Single records that no group holds together may be divided.
     if (options_.window == 0 && rows_.groups.empty()) groups_.clear();
-    return {.train = dataset(std::move(name)), .groups = std::move(groups_)};
+    LoadedData data{
+        .train = dataset(std::move(name)), .groups = std::move(groups_), .resolved = options_};
+    data.resolved->columns = rows_.columns;
+    data.resolved->target_column = rows_.target_column;
+    data.resolved->numbers = numbers_;
+    data.resolved->ignored.clear();
+    return data;
   }
 
  private:
@@ -147,6 +144,7 @@ class CsvExamples {
 struct FolderPart {
   Dataset set;
   Groups groups;
+  std::vector<std::string> columns;
 };
 
 FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files,
@@ -160,14 +158,17 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
     const ClassFile& file = files[i];
     const std::string name = file.path.string();
     const CsvRows rows = read_csv_rows(file.path, false, options);
-    if (!set) set.emplace(folder.string(), rows.features, lengths, known);
+    if (!set) {
+      set.emplace(folder.string(), rows.features, lengths, known);
+      part.columns = rows.columns;
+    }
     if (rows.features != set->channels()) {
       throw FormatError(fmt::format("{}: expected {} columns as in {}, found {}", name,
                                     set->channels(), files[0].path.string(), rows.features));
     }
     const std::size_t steps = options.window > 0 ? options.window : rows.size();
     std::vector<std::size_t> starts = {0};
-    if (options.window > 0) starts = window_starts({0, rows.size()}, options);
+    if (options.window > 0) starts = window_starts(0, rows.size(), options);
     for (const std::size_t start : starts) {
       set->add(std::span(rows.values).subspan(start * rows.features, steps * rows.features),
                file.class_name, name);
@@ -192,7 +193,13 @@ LoadedData load_csv_folder(const fs::path& folder, const DataOptions& options) {
   check_hop(options);
   const ClassFiles files = list_class_files(folder, csv_endings(), options);
   FolderPart train = read_part(folder, files.train, options.class_names, options);
-  LoadedData data{.train = std::move(train.set), .groups = std::move(train.groups)};
+  LoadedData data{
+      .train = std::move(train.set), .groups = std::move(train.groups), .resolved = options};
+  data.resolved->columns = std::move(train.columns);
+  data.resolved->ignored.clear();
+  if (options.window == 0) {
+    data.resolved->length = static_cast<std::size_t>(data.train.example_shape()[0]);
+  }
   if (!files.test.empty()) {
     data.test = read_part(folder, files.test, data.train.class_names(), options).set;
   }

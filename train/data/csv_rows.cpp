@@ -69,17 +69,37 @@ class CsvRowReader {
       use(options_.target_column.empty() ? names_.size() - 1
                                          : place_of(options_.target_column, "target-column"),
           ColumnUse::target);
+      rows_.target_column = names_[static_cast<std::size_t>(
+          std::ranges::find(uses_, ColumnUse::target) - uses_.begin())];
     }
     if (!options_.group_column.empty())
       use(place_of(options_.group_column, "group-column"), ColumnUse::group);
     for (const std::string& name : options_.ignored) {
       use(place_of(name, "ignore"), ColumnUse::ignored);
     }
-    rows_.features = static_cast<std::size_t>(std::ranges::count(uses_, ColumnUse::feature));
+    assign_features();
+    rows_.features = features_.size();
     if (rows_.features == 0) {
       throw InvalidArgument(fmt::format("{}: expected columns that are features, found none in {}",
                                         file_, fmt::join(names_, ", ")));
     }
+  }
+
+  void assign_features() {
+    for (const std::string& name : options_.columns) {
+      const std::size_t column = place_of(name, "columns");
+      if (uses_[column] != ColumnUse::feature || std::ranges::count(features_, column) > 0) {
+        throw InvalidArgument(fmt::format(
+            "{}: --columns: expected each column once, and none that is a target, a group or "
+            "ignored, found '{}'",
+            file_, printable(name)));
+      }
+      features_.push_back(column);
+    }
+    for (std::size_t i = 0; options_.columns.empty() && i < names_.size(); ++i) {
+      if (uses_[i] == ColumnUse::feature) features_.push_back(i);
+    }
+    for (const std::size_t column : features_) rows_.columns.push_back(names_[column]);
   }
 
   void read_record() {
@@ -90,8 +110,8 @@ class CsvRowReader {
                                 names_.size(), fields.size()));
     }
     check_data_bytes(file_, rows_.size() + 1, rows_.features * sizeof(float), options_);
+    for (const std::size_t column : features_) rows_.values.push_back(number(column));
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (uses_[i] == ColumnUse::feature) rows_.values.push_back(number(i));
       if (uses_[i] == ColumnUse::target) rows_.targets.push_back(text(i));
       if (uses_[i] == ColumnUse::group) rows_.groups.push_back(text(i));
     }
@@ -125,6 +145,8 @@ class CsvRowReader {
   CsvRecords records_;
   std::vector<std::string> names_;
   std::vector<ColumnUse> uses_;
+  /// The columns of the features, in their order.
+  std::vector<std::size_t> features_;
   CsvRows rows_;
 };
 
@@ -133,6 +155,15 @@ class CsvRowReader {
 CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
                       const DataOptions& options) {
   return CsvRowReader(path, has_target, options).read();
+}
+
+std::vector<std::size_t> window_starts(std::size_t begin, std::size_t end,
+                                       const DataOptions& options) {
+  const std::size_t window = std::max<std::size_t>(options.window, 1);
+  const std::size_t hop = options.hop > 0 ? options.hop : window;
+  std::vector<std::size_t> starts;
+  for (std::size_t at = begin; at + window <= end; at += hop) starts.push_back(at);
+  return starts;
 }
 
 }  // namespace octet

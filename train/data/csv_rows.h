@@ -14,6 +14,10 @@ struct CsvRows {
   /// How many columns are features, and their values, row-major.
   std::size_t features = 0;
   std::vector<float> values;
+  /// The names of the features.
+  std::vector<std::string> columns;
+  /// The name of the target column; empty without one.
+  std::string target_column;
   /// What stands in the target column, a text a record; none without one.
   std::vector<std::string> targets;
   /// What stands in the group column; none without one.
@@ -27,12 +31,16 @@ struct CsvRows {
 /// Reads a CSV file (RFC 4180, separated by commas), plain or gzipped. The first record holds the
 /// columns' names if no field of it is a number. The target is the column
 /// DataOptions::target_column, or the last one; DataOptions::group_column and ignored are no
-/// features, and all others are. Without a header columns are named by their numbers from 0. Throws
-/// IoError where the file cannot be read; FormatError, which names line and column, for a feature
-/// that is no finite number, an empty target or group, a record of another length, and as
-/// CsvRecords; InvalidArgument for a column that the file does not have, and where the examples
-/// take more than DataOptions::max_bytes.
+/// features. DataOptions::columns are, in their order, or all others. Without a header columns are
+/// named by their numbers from 0. Throws IoError where the file cannot be read; FormatError, which
+/// names line and column, for a feature that is no finite number, an empty target or group, a
+/// record of another length, and as CsvRecords; InvalidArgument for a column that the file does not
+/// have, and where the examples take more than DataOptions::max_bytes.
 CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
                       const DataOptions& options);
+
+/// The first records of the windows of records [begin, end); without a window each record is one.
+std::vector<std::size_t> window_starts(std::size_t begin, std::size_t end,
+                                       const DataOptions& options);
 
 }  // namespace octet

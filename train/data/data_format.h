@@ -5,6 +5,7 @@
 #include <octet/train/data/split_data.h>
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct LoadedData {
   Dataset test{};
   /// The groups of the examples of `train`.
   Groups groups{};
+  /// The options with what the data said where they left something open, so that further files
+  /// become examples of the same kind; none: those that were given.
+  std::optional<DataOptions> resolved{};
 };
 
 /// A format that load_data() reads.

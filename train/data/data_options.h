@@ -60,6 +60,8 @@ struct DataOptions {
   bool numbers = false;
   /// What records belong to, such as a recording or a person; empty: to nothing.
   std::string group_column{};
+  /// The columns that are features, in this order; empty: all but those above and `ignored`.
+  std::vector<std::string> columns{};
   /// Columns that are not read.
   std::vector<std::string> ignored{};
   /// So many records in a row are an example; 0: each is.

@@ -200,6 +200,11 @@ Dataset Dataset::with_class_names(std::vector<std::string> names) && {
   return std::move(*this);
 }
 
+Dataset Dataset::with_description(std::shared_ptr<const DataDescription> description) && {
+  description_ = std::move(description);
+  return std::move(*this);
+}
+
 Dataset Dataset::with_front_end(std::string description) && {
   front_end_ = std::move(description);
   return std::move(*this);

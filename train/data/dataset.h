@@ -15,6 +15,8 @@
 
 namespace octet {
 
+struct DataDescription;
+
 /// Features [n, example_shape...] and their n targets.
 struct Batch {
   Tensor features;
@@ -118,6 +120,10 @@ class Dataset {
   Dataset with_front_end(std::string description) &&;
   /// Empty where there is none.
   const std::string& front_end() const { return front_end_; }
+  /// The examples with a description of how files became them.
+  Dataset with_description(std::shared_ptr<const DataDescription> description) &&;
+  /// Null where none was given; load_data() gives one to training examples.
+  const std::shared_ptr<const DataDescription>& description() const { return description_; }
   /// All labels. Throws InvalidArgument if the targets are tensors, and for a set with a reader.
   std::span<const std::int32_t> labels() const;
   /// The shape of one example's target. Throws InvalidArgument where targets are labels.
@@ -193,6 +199,7 @@ class Dataset {
   int classes_ = 0;
   std::vector<std::string> class_names_;
   std::string front_end_;
+  std::shared_ptr<const DataDescription> description_;
   std::vector<std::int32_t> labels_;
   /// None where the targets are labels.
   std::optional<Shape> target_shape_;

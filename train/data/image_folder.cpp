@@ -70,14 +70,6 @@ PixelSize common_size(std::span<const ClassFile> files, const DataOptions& optio
       infos[0].width, files[0].path.string(), other->height, other->width));
 }
 
-std::vector<std::uint8_t> pixels_of(const fs::path& path, const PixelSize& size) {
-  const std::vector<std::uint8_t> file = read_file(path, kMostFileBytes);
-  const ImageInfo info = image_info(file, path.string());
-  std::vector<std::uint8_t> pixels = decode_image(file, path.string());
-  if (size.channels == 1) pixels = grey_of(pixels);
-  return resize_image(pixels, {info.height, info.width, size.channels}, size.height, size.width);
-}
-
 Dataset read_images(std::string name, std::span<const ClassFile> files, const PixelSize& size,
                     std::vector<std::string> known) {
   ClassNames classes(std::move(known));
@@ -85,7 +77,7 @@ Dataset read_images(std::string name, std::span<const ClassFile> files, const Pi
   const auto each = static_cast<std::size_t>(size.height * size.width * size.channels);
   std::vector<std::uint8_t> pixels(files.size() * each);
   each_in_parallel(files.size(), [&](std::size_t i) {
-    std::ranges::copy(pixels_of(files[i].path, size),
+    std::ranges::copy(read_image(files[i].path, size),
                       pixels.begin() + static_cast<std::ptrdiff_t>(i * each));
   });
   std::vector<std::string> names = classes.names();
@@ -98,6 +90,14 @@ Dataset read_images(std::string name, std::span<const ClassFile> files, const Pi
 
 bool is_image_folder(const fs::path& folder) { return holds_files(folder, image_endings()); }
 
+std::vector<std::uint8_t> read_image(const fs::path& path, const PixelSize& size) {
+  const std::vector<std::uint8_t> file = read_file(path, kMostFileBytes);
+  const ImageInfo info = image_info(file, path.string());
+  std::vector<std::uint8_t> pixels = decode_image(file, path.string());
+  if (size.channels == 1) pixels = grey_of(pixels);
+  return resize_image(pixels, {info.height, info.width, size.channels}, size.height, size.width);
+}
+
 LoadedData load_image_folder(const fs::path& folder, const DataOptions& options) {
   const ClassFiles files = list_class_files(folder, image_endings(), options);
   std::vector<ClassFile> all = files.train;
@@ -106,7 +106,11 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
   check_data_bytes(folder.string(), all.size(),
                    static_cast<std::size_t>(size.height * size.width * size.channels), options);
   LoadedData data{.train = read_images(set_name(folder), files.train, size, options.class_names),
-                  .groups = groups_of(files.train)};
+                  .groups = groups_of(files.train),
+                  .resolved = options};
+  data.resolved->height = size.height;
+  data.resolved->width = size.width;
+  data.resolved->grey = size.channels == 1;
   if (!files.test.empty()) {
     data.test = read_images(set_name(folder), files.test, size, data.train.class_names());
   }

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <octet/train/data/data_format.h>
+#include <octet/train/data/resize_image.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <vector>
 
 namespace octet {
 
@@ -14,6 +17,10 @@ namespace octet {
 /// size; InvalidArgument where the examples take more than DataOptions::max_bytes, and where this
 /// build reads no images (OCTET_IMAGES).
 LoadedData load_image_folder(const std::filesystem::path& folder, const DataOptions& options = {});
+
+/// The pixels of a JPEG or PNG file, [height, width, channels], resized to a size of 1 or 3
+/// channels. Throws as read_file(), image_info() and decode_image().
+std::vector<std::uint8_t> read_image(const std::filesystem::path& path, const PixelSize& size);
 
 /// Whether load_image_folder() finds files there.
 bool is_image_folder(const std::filesystem::path& folder);

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
+#include <octet/train/data/data_description.h>
 #include <octet/train/data/data_formats.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/names_in.h>
@@ -107,6 +108,15 @@ void check_has_no_test(const LoadedData& data, const DataOptions& options, const
   }
 }
 
+std::shared_ptr<const DataDescription> description_of(const DataFormat& format,
+                                                      const LoadedData& data,
+                                                      const DataOptions& options) {
+  return std::make_shared<const DataDescription>(
+      DataDescription{.format = std::string(format.name),
+                      .shape = data.train.example_shape(),
+                      .options = data.resolved.value_or(options)});
+}
+
 }  // namespace
 
 std::vector<std::string_view> given_options(const DataOptions& options) {
@@ -132,12 +142,15 @@ std::vector<std::string_view> given_options(const DataOptions& options) {
   add("target-column", options.target_column != plain.target_column);
   add("numbers", options.numbers != plain.numbers);
   add("group-column", options.group_column != plain.group_column);
+  add("columns", options.columns != plain.columns);
   add("ignore", options.ignored != plain.ignored);
   add("window", options.window != plain.window);
   add("hop", options.hop != plain.hop);
   add("max-data-bytes", options.max_bytes != plain.max_bytes);
   return given;
 }
+
+std::string_view data_format_at(const fs::path& path) { return format_of(path).name; }
 
 DataSplit load_data(const fs::path& path, const DataOptions& options) {
   const DataFormat& format = format_of(path);
@@ -148,12 +161,15 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
     if (!options.test_data.empty()) {
       throw InvalidArgument("load_data: expected --split or --test-data, found both");
     }
-    return split_data(data.train, options.split, data.groups, options.split_seed);
+    DataSplit parts = split_data(data.train, options.split, data.groups, options.split_seed);
+    parts.train = std::move(parts.train).with_description(description_of(format, data, options));
+    return parts;
   }
   if (!options.test_data.empty()) data.test = other_data(format, data.train, options);
   if (data.test.empty()) data.test = data.train;
   check_shapes(data.train, data.test, path);
-  return {std::move(data.train), std::move(data.test)};
+  auto description = description_of(format, data, options);
+  return {std::move(data.train).with_description(std::move(description)), std::move(data.test)};
 }
 
 Dataset load_test_data(const fs::path& path, const DataOptions& options) {

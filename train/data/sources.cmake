@@ -9,6 +9,7 @@ target_sources(octet_training PRIVATE
   data/csv_data.cpp
   data/csv_records.cpp
   data/csv_rows.cpp
+  data/data_description.cpp
   data/data_formats.cpp
   data/data_loader.cpp
   data/dataset.cpp
@@ -16,6 +17,7 @@ target_sources(octet_training PRIVATE
   data/digit_glyphs.cpp
   data/digit_pen.cpp
   data/digits.cpp
+  data/file_examples.cpp
   data/fingerprint.cpp
   data/idx.cpp
   data/image_augmentation.cpp
@@ -23,6 +25,7 @@ target_sources(octet_training PRIVATE
   data/load_data.cpp
   data/name_pattern.cpp
   data/names_in.cpp
+  data/normalization.cpp
   data/npy.cpp
   data/npy_header.cpp
   data/number_text.cpp

@@ -26,6 +26,10 @@ class SoundFolder {
   SoundFolder(const fs::path& folder, const DataOptions& options)
       : folder_(folder), options_(options), rate_(options.sample_rate) {}
 
+  int rate() const { return rate_; }
+  /// The samples of the last sound.
+  std::size_t samples() const { return samples_; }
+
   Dataset read(std::span<const ClassFile> files, std::vector<std::string> known) {
     if (!options_.front_end.empty()) return read_features(files, std::move(known));
     std::optional<SequenceSet> set;
@@ -50,6 +54,7 @@ class SoundFolder {
     for (const ClassFile& file : files) {
       const Sound sound = read_wav(file.path, options_.length);
       check(sound, file.path.string());
+      samples_ = sound.values.size() / channels_;
       take(sound, file);
     }
   }
@@ -73,6 +78,7 @@ class SoundFolder {
   const DataOptions& options_;
   int rate_;
   std::size_t channels_ = 0;
+  std::size_t samples_ = 0;
 };
 
 /// Refuses options that do not go with the front end, or without one.
@@ -98,7 +104,10 @@ LoadedData load_wav_folder(const fs::path& folder, const DataOptions& options) {
   const ClassFiles files = list_class_files(folder, wav_endings(), options);
   SoundFolder sounds(folder, options);
   LoadedData data{.train = sounds.read(files.train, options.class_names),
-                  .groups = groups_of(files.train)};
+                  .groups = groups_of(files.train),
+                  .resolved = options};
+  data.resolved->sample_rate = sounds.rate();
+  if (options.length == 0) data.resolved->length = sounds.samples();
   if (!files.test.empty()) data.test = sounds.read(files.test, data.train.class_names());
   return data;
 }

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/deploy/c/plan.h>
+
+#include <algorithm>
+
+// What C source says of the examples that the model was trained on: names of classes, and the
+// normalization of floats.
+
+namespace octet::detail {
+namespace {
+
+/// A text as a C string literal. Octal escapes end after three digits, whatever follows.
+std::string c_string(std::string_view text) {
+  std::string literal = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = byte >= 0x20 && byte < 0x7F && c != '"' && c != '\\' && c != '?';
+    literal += is_plain ? std::string(1, c) : fmt::format("\\{:03o}", byte);
+  }
+  return literal + "\"";
+}
+
+std::string numbers_text(const std::vector<float>& numbers) {
+  std::vector<std::string> literals;
+  for (const float number : numbers) literals.push_back(float_literal(number));
+  return fmt::format("{}", fmt::join(literals, ", "));
+}
+
+/// How many channels lists of the normalization have: 1 where one number is for all.
+std::size_t channels_of(const Normalization& normalization) {
+  return std::max(normalization.mean.size(), normalization.deviation.size());
+}
+
+/// A constant list, or nothing where a number is left out.
+std::string list_text(const char* name, const std::vector<float>& numbers) {
+  if (numbers.empty()) return "";
+  return fmt::format("    static const float {}[] = {{{}}};\n", name, numbers_text(numbers));
+}
+
+/// The number of a list that belongs to value i.
+std::string number_text(const char* name, const std::vector<float>& numbers) {
+  return numbers.size() > 1 ? fmt::format("{}[i % {}]", name, numbers.size())
+                            : fmt::format("{}[0]", name);
+}
+
+}  // namespace
+
+void read_example_metadata(const IntegerModel& model, CPlan& plan) {
+  plan.class_names = class_names_of(model);
+  plan.normalization = normalization_of(model);
+  if (plan.normalization.empty()) return;
+  const std::size_t channels = channels_of(plan.normalization);
+  const bool is_one = plan.inputs.size() == 1;
+  for (const auto* list : {&plan.normalization.mean, &plan.normalization.deviation}) {
+    const bool fits = list->size() <= 1 || list->size() == channels;
+    if (is_one && fits &&
+        plan.inputs[0].tensor->size() % static_cast<std::int64_t>(channels) == 0) {
+      continue;
+    }
+    throw FormatError(fmt::format(
+        "c source: metadata '{}': expected one number, or one for each channel of one input, found "
+        "{} for {} inputs",
+        kNormalizationKey, list->size(), plan.inputs.size()));
+  }
+}
+
+std::string c_class_names(const CPlan& plan) {
+  if (plan.class_names.empty()) return "";
+  std::vector<std::string> literals;
+  for (const std::string& name : plan.class_names) literals.push_back(c_string(name));
+  Fillings f = plan.fillings();
+  f["count"] = std::to_string(literals.size());
+  f["names"] = fmt::format("{}", fmt::join(literals, ", "));
+  return fill(
+      R"(/* Names of the classes, for an array: const char *const names[] = @NAME@_CLASS_NAMES; */
+#define @NAME@_CLASSES @count@
+#define @NAME@_CLASS_NAMES {@names@}
+
+)",
+      f);
+}
+
+std::string c_normalization_text(const CPlan& plan) {
+  if (plan.normalization.empty()) return "";
+  return fill(
+      R"( * @name@_quantize_input() takes values as they were before training normalized them, (x - mean) /
+ * deviation, and does so itself.
+)",
+      plan.fillings());
+}
+
+std::string c_normalization(const CPlan& plan) {
+  return list_text("mean", plan.normalization.mean) +
+         list_text("deviation", plan.normalization.deviation);
+}
+
+std::string c_normalized_value(const CPlan& plan) {
+  std::string value = "values[i]";
+  const Normalization& n = plan.normalization;
+  if (!n.mean.empty()) value = fmt::format("({} - {})", value, number_text("mean", n.mean));
+  if (!n.deviation.empty()) {
+    value = fmt::format("{} / {}", value, number_text("deviation", n.deviation));
+  }
+  return value;
+}
+
+}  // namespace octet::detail

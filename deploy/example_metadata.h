@@ -1,0 +1,47 @@
+#pragma once
+
+#include <octet/runtime/integer_model.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+// What a model says in its metadata of the examples that it takes and of the classes that it gives.
+
+namespace octet {
+
+/// (x - mean) / deviation of each value, with one pair of numbers for all, or one for each channel,
+/// the last axis of examples. An empty list stands for 0, or for 1.
+struct Normalization {
+  std::vector<float> mean{};
+  std::vector<float> deviation{};
+
+  bool empty() const { return mean.empty() && deviation.empty(); }
+  /// The pair of a channel.
+  float mean_of(std::size_t channel) const;
+  float deviation_of(std::size_t channel) const;
+  /// Normalizes values whose last axis has so many channels.
+  void apply(std::span<float> values, std::size_t channels) const;
+  bool operator==(const Normalization&) const = default;
+};
+
+/// The entry of the metadata with the names of the classes, a JSON array in the order of labels.
+inline constexpr const char* kClassesKey = "octet.classes";
+/// The entry of the metadata with the normalization, {"mean": [...], "deviation": [...]}.
+inline constexpr const char* kNormalizationKey = "octet.normalization";
+
+/// The texts of the entries. Bytes of names that are not UTF-8 become U+FFFD.
+std::string metadata_text(const std::vector<std::string>& class_names);
+std::string metadata_text(const Normalization& normalization);
+
+/// The names of a model's classes; empty where it names none. Throws FormatError for an entry that
+/// is no list of names.
+std::vector<std::string> class_names_of(const IntegerModel& model);
+
+/// The normalization that a model was trained with; empty where it names none. Throws FormatError
+/// for an entry that is none, and for numbers that are not finite or a deviation that is not above
+/// 0.
+Normalization normalization_of(const IntegerModel& model);
+
+}  // namespace octet

@@ -1,0 +1,226 @@
+// Files that become examples as those did that a model was trained on.
+
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/random.h>
+#include <octet/deploy/example_metadata.h>
+#include <octet/tests/train/data/idx_files.h>
+#include <octet/tests/train/data/image_files.h>
+#include <octet/tests/train/data/npy_files.h>
+#include <octet/tests/train/data/wav_files.h>
+#include <octet/train/data/data_description.h>
+#include <octet/train/data/file_examples.h>
+#include <octet/train/data/image_file.h>
+#include <octet/train/data/load_data.h>
+#include <octet/train/data/normalization.h>
+#include <octet/train/data/wav_folder.h>
+
+#include <string>
+
+namespace octet::test::file_examples_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileExamplesTest : public ::testing::Test {
+ protected:
+  fs::path write(const std::string& name, const Bytes& bytes) const {
+    fs::create_directories((scratch_.path() / name).parent_path());
+    return scratch_.write(name, bytes);
+  }
+  fs::path write(const std::string& name, const std::string& text) const {
+    return write(name, Bytes(text.begin(), text.end()));
+  }
+  /// What load_data() says of a path, as a model carries it.
+  DataDescription described(const std::string& name, const DataOptions& options = {}) const {
+    const DataSplit data = load_data(scratch_.path() / name, options);
+    return parse_data_description(to_text(*data.train.description()));
+  }
+  std::string refused(const fs::path& file, const DataDescription& description) const {
+    return message_of<FormatError>([&] { read_file_examples(file, description); });
+  }
+
+  const ScratchDirectory scratch_;
+};
+
+std::vector<float> values_of(const Tensor& tensor) {
+  return {tensor.span().begin(), tensor.span().end()};
+}
+
+/// The examples of a folder's only class, in order.
+std::vector<float> loaded(const fs::path& path, const DataOptions& options) {
+  const Dataset set = load_data(path, options).train;
+  return values_of(set.features(0, set.size()));
+}
+
+TEST_F(FileExamplesTest, PicturesAreResizedAsInTraining) {
+  if (!reads_images()) GTEST_SKIP() << "this build reads no images (OCTET_IMAGES)";
+  Bytes pixels(5 * 7 * 3);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 37);
+  const fs::path file = write("set/cat/a.png", png_bytes(5, 7, 3, pixels));
+  for (const bool grey : {false, true}) {
+    const DataOptions options{.height = 3, .width = 4, .grey = grey};
+    const FileExamples found = read_file_examples(file, described("set", options));
+    EXPECT_EQ(found.features.shape(), (Shape{1, 3, 4, grey ? 1 : 3}));
+    EXPECT_EQ(values_of(found.features), loaded(scratch_.path() / "set", options));
+    EXPECT_EQ(found.names, std::vector<std::string>{file.string()});
+  }
+  expect_mentions(refused(file, {.format = "CSV", .shape = {4}}), "expected examples [4]");
+}
+
+TEST_F(FileExamplesTest, SoundsBecomeFeaturesAsInTraining) {
+  if (!reads_sounds()) GTEST_SKIP() << "this build reads no sounds (OCTET_SOUNDS)";
+  std::vector<std::int16_t> samples;
+  for (int i = 0; i < 900; ++i) samples.push_back(static_cast<std::int16_t>(i * i * 31));
+  const fs::path file = write("set/yes/a.wav", wav_bytes(8000, 1, samples));
+  for (const DataOptions& options :
+       {DataOptions{}, DataOptions{.length = 1000},
+        DataOptions{.length = 800, .front_end = "log-mel", .mel_channels = 16}}) {
+    const FileExamples found = read_file_examples(file, described("set", options));
+    EXPECT_EQ(values_of(found.features), loaded(scratch_.path() / "set", options));
+  }
+  const DataDescription description = described("set");
+  EXPECT_EQ(description.options.sample_rate, 8000);
+  EXPECT_EQ(description.options.length, 900U);
+  const fs::path other = write("b.wav", wav_bytes(16000, 1, samples));
+  expect_mentions(refused(other, description), "expected 8000 samples a second");
+  const fs::path stereo = write("c.wav", wav_bytes(8000, 2, samples));
+  expect_mentions(refused(stereo, description), "expected examples [900, 1]");
+}
+
+TEST_F(FileExamplesTest, ColumnsAreFoundByTheirNames) {
+  write("a.csv", "x,t,y,kind\n1,0,2,a\n3,0,4,b\n5,1,6,a\n7,1,8,b\n");
+  const fs::path file = write("b.csv", "y,z,x\n2,0,1\n4,0,3\n6,0,5\n");
+  const DataDescription rows = described("a.csv", {.target_column = "kind", .ignored = {"t"}});
+  EXPECT_EQ(rows.options.columns, (std::vector<std::string>{"x", "y"}));
+  const FileExamples found = read_file_examples(file, rows);
+  EXPECT_EQ(values_of(found.features), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(found.names[2], file.string() + ", line 4");
+  const DataDescription windows =
+      described("a.csv", {.target_column = "t", .ignored = {"kind"}, .window = 2, .hop = 1});
+  EXPECT_EQ(values_of(read_file_examples(file, windows).features),
+            (std::vector<float>{1, 2, 3, 4, 3, 4, 5, 6}));
+  expect_mentions(
+      message_of<InvalidArgument>([&] { read_file_examples(write("c.csv", "y,z\n1,2\n"), rows); }),
+      "--columns: expected the name of one column, one of y, z, found 'x'");
+}
+
+TEST_F(FileExamplesTest, AFileOfAFolderOfRecordsIsOneSequence) {
+  write("set/up/a.csv", "x,y\n1,2\n3,4\n");
+  const DataDescription description =
+      described("set", {.length = 3, .padding = SequencePadding::last});
+  const FileExamples found = read_file_examples(write("b.csv", "y,x\n2,1\n4,3\n"), description);
+  EXPECT_EQ(found.features.shape(), (Shape{1, 3, 2}));
+  EXPECT_EQ(values_of(found.features), (std::vector<float>{1, 2, 3, 4, 3, 4}));
+}
+
+TEST_F(FileExamplesTest, ArraysHoldOneExampleOrSeveral) {
+  const DataDescription two{.format = "NumPy", .shape = {2}};
+  const fs::path bytes = write("a.npy", npy_bytes("|u1", "(2, 2)", Bytes{0, 255, 51, 102}));
+  EXPECT_EQ(values_of(read_file_examples(bytes, two).features),
+            (std::vector<float>{0, 1, 51.0F / 255, 102.0F / 255}));
+  const fs::path one = write("b.npy", npy_bytes("|u1", "(2,)", Bytes{255, 0}));
+  EXPECT_EQ(read_file_examples(one, two).features.shape(), (Shape{1, 2}));
+  expect_mentions(refused(bytes, {.format = "NumPy", .shape = {3}}), "expected examples [3]");
+  expect_mentions(message_of<InvalidArgument>([&] { read_file_examples("a.txt", two); }),
+                  "a.txt: expected a name that ends in .jpg");
+}
+
+TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
+  const DataDescription description{.format = "images",
+                                    .shape = {8, 9, 1},
+                                    .options = {.length = 7,
+                                                .padding = SequencePadding::last,
+                                                .height = 8,
+                                                .width = 9,
+                                                .grey = true,
+                                                .sample_rate = 8000,
+                                                .front_end = "log-mel",
+                                                .frame_ms = 32,
+                                                .frame_hop_ms = 16,
+                                                .mel_channels = 20,
+                                                .target_column = "kind",
+                                                .numbers = true,
+                                                .group_column = "g",
+                                                .columns = {"a", "b\xFF"},
+                                                .window = 5,
+                                                .hop = 2}};
+  const std::string text = to_text(description);
+  EXPECT_EQ(to_text(parse_data_description(text)), text);
+  for (const std::string_view name : example_options()) {
+    expect_mentions(text, name == "image-size" ? "image-width" : std::string(name));
+  }
+  for (const auto& [damaged, words] : std::vector<std::pair<std::string, const char*>>{
+           {"", "octet.data"},
+           {"[]", "octet.data"},
+           {R"({"format":"x"})", "shape"},
+           {R"({"format":1,"shape":[1]})", "type must be string"},
+           {R"({"format":"x","shape":[0]})", "expected extents from 1 to"},
+           {R"({"format":"x","shape":[1],"frame":-1})", "expected 0 or more, found -1"},
+           {R"({"format":"x","shape":[1],"frame":1e9})", "expected a whole number"},
+           {R"({"format":"x","shape":[1],"padding":"left"})",
+            "expected zero or last, found 'left'"},
+           {R"({"format":"x","shape":[1],"columns":"a"})", "type must be array"}}) {
+    expect_mentions(message_of<FormatError>([&] { parse_data_description(damaged); }), words);
+  }
+}
+
+TEST(DataDescriptionText, FillsInWhatACommandLineLeavesOut) {
+  const DataDescription trained{
+      .format = "WAV", .shape = {4}, .options = {.length = 800, .front_end = "log-mel"}};
+  const DataOptions taken = with_description({.sample_rate = 8000}, trained);
+  EXPECT_EQ(taken.length, 800U);
+  EXPECT_EQ(taken.front_end, "log-mel");
+  EXPECT_EQ(taken.sample_rate, 8000);
+  EXPECT_EQ(with_description({.length = 800}, trained).length, 800U);
+  expect_mentions(message_of<InvalidArgument>([&] { with_description({.length = 900}, trained); }),
+                  "--length: expected 800, with which the model was trained, found 900");
+}
+
+TEST(ExampleMetadata, IsReadAgainOrRefused) {
+  IntegerModel model;
+  EXPECT_TRUE(class_names_of(model).empty());
+  EXPECT_TRUE(normalization_of(model).empty());
+  const std::vector<std::string> names = {"on", "\"off\""};
+  const Normalization normalization{{0.1F}, {3.0F, 1e-6F}};
+  model.metadata = {{kClassesKey, metadata_text(names)},
+                    {kNormalizationKey, metadata_text(normalization)}};
+  EXPECT_EQ(class_names_of(model), names);
+  EXPECT_EQ(normalization_of(model), normalization);
+  model.metadata = {{kClassesKey, "[1]"}, {kNormalizationKey, R"({"mean":[],"deviation":[0]})"}};
+  expect_mentions(message_of<FormatError>([&] { class_names_of(model); }), "octet.classes");
+  expect_mentions(message_of<FormatError>([&] { normalization_of(model); }),
+                  "expected deviations above 0, found 0");
+}
+
+TEST(NormalizedData, HasMeanZeroAndDeviationOneInEveryChannel) {
+  const Random random(3);
+  std::vector<float> values;
+  for (std::size_t i = 0; i < 600; ++i) {
+    values.push_back(i % 3 == 0   ? 1000.0F + 50.0F * random.normal(i)
+                     : i % 3 == 1 ? 1e-3F * random.normal(i)
+                                  : 7.0F);
+  }
+  const Dataset set = Dataset::from_floats("columns", {2, 3}, values, Labels(100, 0), 1);
+  const Normalization found = measure_normalization(set);
+  EXPECT_EQ(found.mean[2], 7.0F);
+  EXPECT_EQ(found.deviation[2], 1.0F);
+  const Dataset scaled = normalized(set, found);
+  const Normalization again = measure_normalization(scaled);
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_NEAR(again.mean[c], 0.0F, 1e-5F);
+    EXPECT_NEAR(again.deviation[c], 1.0F, 1e-5F);
+  }
+  // Targets that are tensors stay as they are.
+  const Tensor targets = Tensor::full({100, 2}, 0.5F);
+  EXPECT_EQ(values_of(normalized(set.with_targets(targets), found).targets(0, 100).values()),
+            values_of(targets));
+  expect_mentions(
+      message_of<InvalidArgument>([&] {
+        normalized(set, {.mean = {1, 2}});
+      }),
+      "mean: expected one number, or one for each of the 3 channels of examples [2, 3], found 2");
+}
+
+}  // namespace
+}  // namespace octet::test::file_examples_test

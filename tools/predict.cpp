@@ -1,0 +1,168 @@
+#include <fmt/format.h>
+#include <octet/application/data.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/core/text.h>
+#include <octet/train/data/file_examples.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
+
+#include "commands.h"
+#include "show.h"
+
+namespace octet::tools {
+namespace {
+
+/// What the outputs of a model are.
+enum class OutputKind { probabilities, logits, one_probability, one_logit, numbers };
+
+OutputKind kind_of(const IntegerModel& model, const std::vector<std::string>& names) {
+  std::int32_t output = model.outputs.front();
+  auto code = OpCode::dequantize;
+  while (code == OpCode::dequantize) {
+    const auto last = std::ranges::find_if(model.operators, [&](const Operator& op) {
+      return std::ranges::count(op.outputs, output) > 0;
+    });
+    if (last == model.operators.end()) return OutputKind::numbers;
+    code = last->code;
+    output = last->inputs.front();
+  }
+  if (code == OpCode::softmax) return OutputKind::probabilities;
+  const bool is_one = model.tensors[static_cast<std::size_t>(model.outputs.front())].size() == 1;
+  if (is_one && code == OpCode::logistic) return OutputKind::one_probability;
+  if (names.empty()) return OutputKind::numbers;
+  return is_one ? OutputKind::one_logit : OutputKind::logits;
+}
+
+double sigmoid(double logit) { return 1.0 / (1.0 + std::exp(-logit)); }
+
+/// The probability of every class.
+std::vector<double> probabilities_of(OutputKind kind, std::span<const float> outputs) {
+  std::vector<double> values(outputs.begin(), outputs.end());
+  switch (kind) {
+    case OutputKind::one_logit:
+      return {1.0 - sigmoid(values[0]), sigmoid(values[0])};
+    case OutputKind::one_probability:
+      return {1.0 - values[0], values[0]};
+    case OutputKind::logits: {
+      const double most = *std::ranges::max_element(values);
+      for (double& value : values) value = std::exp(value - most);
+      const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+      for (double& value : values) value /= sum;
+      return values;
+    }
+    case OutputKind::probabilities:
+    case OutputKind::numbers:
+      break;
+  }
+  return values;
+}
+
+/// What a model says of one example after the other.
+class Predictor {
+ public:
+  explicit Predictor(const PredictOptions& options)
+      : options_(options),
+        interpreter_(options.model.open(1)),
+        names_(class_names_of(model())),
+        normalization_(normalization_of(model())) {
+    if (model().inputs.size() != 1 || model().outputs.size() != 1) {
+      throw InvalidArgument(
+          fmt::format("predict: expected a model of one input and one output, found {} and {} in "
+                      "'{}'; octet run takes raw samples of several",
+                      model().inputs.size(), model().outputs.size(), options.model.file));
+    }
+    kind_ = kind_of(model(), names_);
+    if (kind_ != OutputKind::numbers && !names_.empty() && names_.size() != classes()) {
+      throw FormatError(fmt::format("predict: '{}' names {} classes, and has {} of them",
+                                    options.model.file, names_.size(), classes()));
+    }
+    description_ = application::description_in(model()).value_or(plain_description());
+  }
+
+  void predict(const std::string& file) {
+    const FileExamples examples = read_file_examples(file, description_);
+    std::vector<float> values(examples.features.span().begin(), examples.features.span().end());
+    normalization_.apply(values, static_cast<std::size_t>(description_.shape.dim(-1)));
+    resize_for(interpreter_, examples.names.size());
+    const std::vector<float> outputs = interpreter_.run(values);
+    const std::size_t each = outputs.size() / examples.names.size();
+    for (std::size_t i = 0; i < examples.names.size(); ++i) {
+      add(examples.names[i], std::span(outputs).subspan(i * each, each));
+    }
+  }
+
+  const nlohmann::ordered_json& found() const { return found_; }
+
+ private:
+  const IntegerModel& model() const { return interpreter_.model(); }
+  const ModelTensor& end(std::int32_t index) const {
+    return model().tensors[static_cast<std::size_t>(index)];
+  }
+
+  std::size_t classes() const {
+    const auto outputs = static_cast<std::size_t>(end(model().outputs[0]).size());
+    return outputs == 1 ? 2 : outputs;
+  }
+
+  /// Of a model that does not say what it was trained on: features of the input's shape.
+  DataDescription plain_description() const {
+    return {.format = "", .shape = end(model().inputs[0]).example_shape()};
+  }
+
+  std::string name_of(std::size_t label) const {
+    return names_.empty() ? std::to_string(label) : names_[label];
+  }
+
+  void add(const std::string& example, std::span<const float> outputs) {
+    if (kind_ == OutputKind::numbers) return add_numbers(example, outputs);
+    const std::vector<double> shares = probabilities_of(kind_, outputs);
+    std::vector<std::size_t> order(shares.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, [&](auto a, auto b) { return shares[a] > shares[b]; });
+    if (options_.json) {
+      nlohmann::ordered_json one{
+          {"example", example}, {"label", order[0]}, {"class", name_of(order[0])}};
+      for (const std::size_t label : order) one["probabilities"][name_of(label)] = shares[label];
+      found_.push_back(std::move(one));
+      return;
+    }
+    order.resize(std::min(order.size(), options_.top));
+    std::vector<std::string> texts;
+    for (const std::size_t label : order) {
+      texts.push_back(fmt::format("{} {}", printable(name_of(label)), percent_text(shares[label])));
+    }
+    show("{}: {}\n", printable(example, kMostOfWarning), fmt::join(texts, ", "));
+  }
+
+  void add_numbers(const std::string& example, std::span<const float> outputs) {
+    if (options_.json) {
+      found_.push_back(
+          {{"example", example}, {"values", std::vector<float>(outputs.begin(), outputs.end())}});
+      return;
+    }
+    show("{}: {:.6g}\n", printable(example, kMostOfWarning), fmt::join(outputs, ", "));
+  }
+
+  const PredictOptions& options_;
+  Interpreter interpreter_;
+  std::vector<std::string> names_;
+  Normalization normalization_;
+  OutputKind kind_ = OutputKind::numbers;
+  DataDescription description_;
+  nlohmann::ordered_json found_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace
+
+void predict(const PredictOptions& options) {
+  Predictor predictor(options);
+  for (const std::string& file : options.files) predictor.predict(file);
+  if (options.json) show_json(predictor.found());
+}
+
+}  // namespace octet::tools

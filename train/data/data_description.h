@@ -1,0 +1,40 @@
+#pragma once
+
+#include <octet/train/data/data_options.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// How load_data() made examples of files: by it a program makes an example of the same kind of a
+/// further file. Exported models carry its text in their metadata.
+struct DataDescription {
+  /// The name of the format, one of data_formats().
+  std::string format;
+  /// The shape of an example.
+  Shape shape{};
+  /// Options that examples depend on; see example_options().
+  DataOptions options{};
+};
+
+/// The entry of a model's metadata that holds a DataDescription.
+inline constexpr const char* kDataKey = "octet.data";
+
+/// The names of the options that decide what becomes of a file, as command lines have them without
+/// the dashes: not those that say where files are, or which of them are for training.
+std::vector<std::string_view> example_options();
+
+/// The description as a JSON object: "format", "shape", and the options that are not the default.
+std::string to_text(const DataDescription& description);
+
+/// Reads to_text(). Throws FormatError for another text, and for an option of another kind.
+DataDescription parse_data_description(std::string_view text);
+
+/// The options for reading further data for a model: those given, and where they leave one out
+/// that the description has, that one. Throws InvalidArgument, which names the option, where both
+/// have it and they differ.
+DataOptions with_description(const DataOptions& given, const DataDescription& description);
+
+}  // namespace octet

@@ -1,0 +1,88 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/train/data/normalization.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace octet {
+namespace {
+
+void require_fit(const Dataset& data, const Normalization& normalization, std::size_t channels) {
+  if (data.inputs() != 1 || data.outputs() != 1 || data.is_read()) {
+    throw InvalidArgument(fmt::format(
+        "normalized: expected examples in memory of one input and one output, found '{}' with {} "
+        "and {}{}",
+        data.name(), data.inputs(), data.outputs(), data.is_read() ? ", from a reader" : ""));
+  }
+  for (const auto& [name, list] :
+       {std::pair{"mean", &normalization.mean}, std::pair{"deviation", &normalization.deviation}}) {
+    if (list->size() <= 1 || list->size() == channels) continue;
+    throw InvalidArgument(fmt::format(
+        "normalized: {}: expected one number, or one for each of the {} channels of examples {}, "
+        "found {}",
+        name, channels, data.example_shape().to_string(), list->size()));
+  }
+}
+
+}  // namespace
+
+Normalization measure_normalization(const Dataset& data) {
+  if (data.empty() || data.inputs() != 1) {
+    throw InvalidArgument(fmt::format(
+        "measure_normalization: expected examples of one input, found '{}' with {} of {}",
+        data.name(), data.size(), data.inputs()));
+  }
+  const auto channels = static_cast<std::size_t>(data.example_shape().dim(-1));
+  const auto each =
+      static_cast<double>(data.example_shape().size()) / static_cast<double>(channels);
+  const double count = each * static_cast<double>(data.size());
+  std::vector<double> mean(channels, 0.0);
+  std::vector<double> square(channels, 0.0);
+  const auto for_each_value = [&](const auto& take) {
+    constexpr std::size_t kRows = 1000;
+    for (std::size_t begin = 0; begin < data.size(); begin += kRows) {
+      const Tensor rows = data.features(begin, std::min(data.size(), begin + kRows));
+      const std::span<const float> values = rows.span();
+      for (std::size_t i = 0; i < values.size(); ++i) take(i % channels, double{values[i]});
+    }
+  };
+  for_each_value([&](std::size_t c, double value) { mean[c] += value; });
+  for (double& sum : mean) sum /= count;
+  for_each_value(
+      [&](std::size_t c, double value) { square[c] += (value - mean[c]) * (value - mean[c]); });
+  Normalization result;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double deviation = std::sqrt(square[c] / count);
+    if (!std::isfinite(deviation)) {
+      throw NumericError(fmt::format(
+          "measure_normalization: expected finite values in '{}', found a deviation of {} in "
+          "channel {}",
+          data.name(), deviation, c));
+    }
+    result.mean.push_back(static_cast<float>(mean[c]));
+    const auto narrowed = static_cast<float>(deviation);
+    result.deviation.push_back(narrowed > 0.0F ? narrowed : 1.0F);
+  }
+  return result;
+}
+
+Dataset normalized(const Dataset& data, const Normalization& normalization) {
+  const auto channels = static_cast<std::size_t>(data.example_shape().dim(-1));
+  require_fit(data, normalization, channels);
+  const Tensor features = data.features(0, data.size());
+  std::vector<float> values(features.span().begin(), features.span().end());
+  normalization.apply(values, channels);
+  Labels labels(data.size(), 0);
+  if (data.has_labels()) labels.assign(data.labels().begin(), data.labels().end());
+  Dataset set = Dataset::from_floats(data.name(), data.example_shape(), std::move(values),
+                                     std::move(labels), data.has_labels() ? data.classes() : 1);
+  if (!data.has_labels()) set = set.with_targets(data.targets(0, data.size()).values());
+  if (!data.class_names().empty()) set = std::move(set).with_class_names(data.class_names());
+  return std::move(set).with_description(data.description());
+}
+
+}  // namespace octet

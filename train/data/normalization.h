@@ -1,0 +1,18 @@
+#pragma once
+
+#include <octet/deploy/example_metadata.h>
+#include <octet/train/data/dataset.h>
+
+namespace octet {
+
+/// The mean and the deviation of every channel, the last axis of examples: sqrt(mean((x - mean)^2))
+/// over all examples and places. A channel of one value has deviation 1. Throws InvalidArgument for
+/// no examples and several inputs, NumericError for values that are not finite.
+Normalization measure_normalization(const Dataset& data);
+
+/// Returns the examples normalized. Throws InvalidArgument for lists of another length than 1 or
+/// the channels, the last axis of examples, for a set of several inputs or outputs, and for a set
+/// with a reader.
+Dataset normalized(const Dataset& data, const Normalization& normalization);
+
+}  // namespace octet
