@@ -4,6 +4,7 @@
 #include <octet/core/file.h>
 #include <octet/report/measure.h>
 #include <octet/report/run_facts.h>
+#include <octet/report/verdict.h>
 #include <octet/train/distributed/messages.h>
 
 namespace octet::application {
@@ -14,9 +15,9 @@ std::vector<std::uint8_t> file_of_run(const Options& options, const std::string&
       group, group.is_root() ? read_file(options.out / name) : std::vector<std::uint8_t>());
 }
 
-void write_page(const Application& application, const Options& options, const Model* float_model,
-                const Model& quantized, const DataSplit& data, const std::string& metrics,
-                ProcessGroup& group) {
+std::string write_page(const Application& application, const Options& options,
+                       const Model* float_model, const Model& quantized, const DataSplit& data,
+                       const std::string& metrics, ProcessGroup& group) {
   // The files themselves: what the page states is true of what ships.
   const IntegerModel in_float = from_tflite(file_of_run(options, application.float_file(), group));
   const IntegerModel shipped = from_tflite(file_of_run(options, application.int8_file(), group));
@@ -24,10 +25,15 @@ void write_page(const Application& application, const Options& options, const Mo
   how.group = &group;
   Report report =
       measure_report({in_float, shipped, &quantized, float_model}, data.train, data.test, how);
-  if (!group.is_root()) return;
+  if (!group.is_root()) return "";
   report.title = fmt::format("{} on {}", model_name(options), data.test.name());
   add_run_facts(metrics, report);
   write_report(options.report, report);
+  const Verdict verdict = judge(report);
+  std::string text = fmt::format("\nverdict: {}\n", to_string(verdict.decision));
+  for (const std::string& reason : verdict.reasons) text += reason + "\n";
+  if (!verdict.next.empty()) text += fmt::format("next: {}\n", verdict.next);
+  return text;
 }
 
 }  // namespace octet::application

@@ -14,11 +14,11 @@ namespace octet::application {
 std::vector<std::uint8_t> file_of_run(const Options& options, const std::string& name,
                                       ProcessGroup& group);
 
-/// Writes the page of --report, on rank 0; all ranks measure. `float_model` is null where the
-/// trained one is not there: its checkpoint may be missing in a run that is resumed. `metrics` is
-/// what the run wrote as metrics.json.
-void write_page(const Application& application, const Options& options, const Model* float_model,
-                const Model& quantized, const DataSplit& data, const std::string& metrics,
-                ProcessGroup& group);
+/// Writes the page of --report, on rank 0; all ranks measure. Returns the verdict in words, on rank
+/// 0. `float_model` is null where the trained one is not there: its checkpoint may be missing in a
+/// run that is resumed. `metrics` is what the run wrote as metrics.json.
+std::string write_page(const Application& application, const Options& options,
+                       const Model* float_model, const Model& quantized, const DataSplit& data,
+                       const std::string& metrics, ProcessGroup& group);
 
 }  // namespace octet::application

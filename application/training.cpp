@@ -364,8 +364,8 @@ class Run {
   void write_report_page(const Model& quantized, const std::string& metrics) const {
     if (options_.report.empty()) return;
     const std::optional<Model> in_float = trained_float();
-    write_page(application_, options_, in_float ? &*in_float : nullptr, quantized, data_, metrics,
-               group_);
+    show(screen_, write_page(application_, options_, in_float ? &*in_float : nullptr, quantized,
+                             data_, metrics, group_));
     show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
   }
 

@@ -8,6 +8,7 @@
 #include <octet/report/html_text.h>
 #include <octet/report/png.h>
 #include <octet/report/report.h>
+#include <octet/report/verdict.h>
 #include <octet/train/run/run_outputs.h>
 #include <octet/train/run/sha256.h>
 
@@ -257,6 +258,16 @@ std::string repeat_html(const Report& report) {
          facts_table("SHA-256", report.hashes);
 }
 
+/// What it comes to, before any number.
+std::string verdict_html(const Report& report) {
+  const Verdict verdict = judge(report);
+  std::string text = "<section aria-labelledby=\"verdict\">\n" +
+                     element("h2", to_string(verdict.decision), "id=\"verdict\"");
+  for (const std::string& reason : verdict.reasons) text += element("p", reason);
+  if (!verdict.next.empty()) text += element("p", "Next:") + element("pre", verdict.next);
+  return text + "</section>\n";
+}
+
 std::string section(const char* id, const char* title, const std::string& body) {
   return fmt::format("<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n{2}</section>\n",
                      id, title, body);
@@ -268,10 +279,12 @@ std::string report_html(const Report& report) {
   std::string missing;
   for (const std::string& one : report.missing) missing += element("p", one, "class=\"muted\"");
   return head(report) + element("h1", report.title) +
-         "<nav aria-label=\"Parts\"><ul><li><a href=\"#outcome\">What came out</a></li>"
+         "<nav aria-label=\"Parts\"><ul><li><a href=\"#verdict\">Verdict</a></li>"
+         "<li><a href=\"#outcome\">What came out</a></li>"
          "<li><a href=\"#training\">How it went</a></li><li><a href=\"#layers\">Where it hurts</a>"
          "</li><li><a href=\"#advice\">What to do</a></li><li><a href=\"#repeat\">How to repeat it"
          "</a></li></ul></nav>\n<main>\n" +
+         verdict_html(report) +
          section("outcome", "What came out", outcomes_html(report) + costs_html(report)) +
          section("training", "How it went", training_html(report)) +
          section("layers", "Where it hurts", layers_html(report) + missing + classes_html(report)) +

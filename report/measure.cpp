@@ -13,6 +13,7 @@
 #include <octet/report/png.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/operator_cost.h>
+#include <octet/train/data/fingerprint.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>
@@ -255,6 +256,8 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
   Report report;
   report.data = fmt::format("{}, {} test examples", test.name(), test.size());
   report.class_names = test.class_names();
+  report.scored_on_training =
+      train.size() == test.size() && fingerprint(train) == fingerprint(test);
   std::vector<ScoredNetwork> networks = {
       {"float", evaluate_outputs(models.in_float, test, options.group)}};
   const bool knows_both = models.float_model != nullptr && models.quantized != nullptr;

@@ -181,6 +181,8 @@ struct Report {
   // 1. What came out: by output, float first and the integers that ship last.
   std::vector<Outcome> outcomes;
   std::string data;
+  /// Whether these are scores of the examples that the network was trained on.
+  bool scored_on_training = false;
   Costs costs;
   std::string contract;
   /// The runtimes whose bytes the integers are.

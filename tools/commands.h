@@ -160,6 +160,15 @@ struct ReportCommand {
 /// Writes a page about a run that has ended, from what it left in its folder.
 void report(const ReportCommand& options);
 
+struct CompareOptions {
+  /// The --out of each run.
+  std::vector<std::string> folders;
+  bool json = false;
+};
+
+/// Prints what runs came to side by side, and the options that differ.
+void compare(const CompareOptions& options);
+
 /// Trains a network or a float model, quantizes it and writes it in every format; the exit code.
 int train(application::Options options, int argc, char** argv);
 

@@ -289,6 +289,18 @@ void add_report(CLI::App& app) {
   command->callback([options] { report(*options); });
 }
 
+void add_compare(CLI::App& app) {
+  const auto options = std::make_shared<CompareOptions>();
+  CLI::App* command = app.add_subcommand(
+      "compare",
+      "Puts finished runs side by side: accuracies, bytes, and the options in which they differ.");
+  command->add_option("FOLDERS", options->folders, "The --out of each run")
+      ->required()
+      ->check(named());
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options] { compare(*options); });
+}
+
 /// Adds a command that trains or quantizes, which sets `exit_code`.
 void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
                   void (*add_options)(CLI::App&, octet::application::Options&)) {
@@ -390,6 +402,7 @@ int run_tool(int argc, char** argv) {
   add_import(app);
   add_search(app);
   add_report(app);
+  add_compare(app);
   int exit_code = 0;
   // A file past the limit (ulimit -f) is an error of write(), which names the file.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -9,6 +9,7 @@
 #include <octet/layers/lower.h>
 #include <octet/report/measure.h>
 #include <octet/report/run_facts.h>
+#include <octet/report/verdict.h>
 #include <octet/train/load_model.h>
 
 #include <algorithm>
@@ -134,6 +135,8 @@ void report(const ReportCommand& options) {
   found.title = fmt::format("{} on {}", name_of(options.folder), data.test.name());
   add_run_facts(run.metrics, found);
   write_report(options.out, found);
+  const Verdict verdict = judge(found);
+  show("{}: {}\n", to_string(verdict.decision), verdict.reasons.front());
   show("{}\n", printable(options.out, kMostOfWarning));
 }
 

@@ -6,4 +6,5 @@ set(OCTET_REPORT_TESTS
   report/png_test.cpp
   report/run_facts_test.cpp
   report/statistics_test.cpp
-  report/tried_advice_test.cpp)
+  report/tried_advice_test.cpp
+  report/verdict_test.cpp)

@@ -60,6 +60,7 @@ set(OCTET_CLI_TESTS
   cli/mnist_qat_usage_test.cpp
   cli/report_test.cpp
   cli/octet_memory_test.cpp
+  cli/octet_compare_test.cpp
   cli/octet_predict_test.cpp
   cli/octet_quantize_arrays_test.cpp
   cli/octet_quantize_test.cpp

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+#include <octet/core/text.h>
+#include <octet/report/advice.h>
+#include <octet/report/verdict.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace octet {
+namespace {
+
+constexpr double kMostLost = 0.01;
+constexpr double kMostErrorRatio = 1.1;
+constexpr double kWidestInterval = 0.1;
+constexpr double kSurelyWorse = 0.05;
+constexpr std::uint64_t kFewestOfClass = 5;
+
+/// Collects reasons; the worst decides.
+class Judge {
+ public:
+  explicit Judge(const Report& report) : report_(report) {}
+
+  Verdict decide() {
+    for (std::size_t i = 0; i < report_.outcomes.size(); ++i) {
+      const bool is_last = i + 1 == report_.outcomes.size() ||
+                           report_.outcomes[i + 1].output != report_.outcomes[i].output;
+      if (is_last) look_at(report_.outcomes[i], float_of(report_.outcomes[i].output));
+    }
+    look_at_classes();
+    if (report_.scored_on_training) {
+      add(Decision::caution,
+          "Scores are those of examples that the network was trained on: what it makes of others "
+          "is not known.",
+          "octet train --split 0.8, or --test-data with examples of their own");
+    }
+    for (const std::string& warning : report_.warnings) {
+      add(Decision::caution, "A runtime refuses the model, or computes otherwise: " + warning, "");
+    }
+    if (report_.outcomes.empty()) {
+      add(Decision::hold, "Nothing was measured.", "octet report");
+    }
+    if (verdict_.reasons.empty()) {
+      verdict_.reasons.push_back(as_good_text());
+      verdict_.next = "octet verify model_int8.tflite model_int8.c";
+    }
+    return std::move(verdict_);
+  }
+
+ private:
+  const Outcome& float_of(const std::string& output) const {
+    return *std::ranges::find_if(report_.outcomes,
+                                 [&](const Outcome& one) { return one.output == output; });
+  }
+
+  void add(Decision decision, std::string reason, const std::string& next) {
+    const bool is_worse = decision > verdict_.decision;
+    const auto place = is_worse ? verdict_.reasons.begin() : verdict_.reasons.end();
+    verdict_.reasons.insert(place, std::move(reason));
+    if (!next.empty() && (is_worse || verdict_.next.empty())) verdict_.next = next;
+    verdict_.decision = std::max(verdict_.decision, decision);
+  }
+
+  static std::string prefix(const Outcome& one) {
+    return one.output.empty() ? "" : one.output + ": ";
+  }
+
+  /// What brings accuracy back: advice that was tried, else training.
+  std::string remedy() const {
+    const std::vector<Advice> all = advice(report_);
+    return all.empty() ? "octet quantize --epochs 2, or more --qat-epochs of octet train"
+                       : all.front().action;
+  }
+
+  void look_at(const Outcome& integers, const Outcome& in_float) {
+    if (integers.mean_absolute_error) return look_at_error(integers, in_float);
+    const double lost = in_float.accuracy.share() - integers.accuracy.share();
+    const auto& test = integers.against_float;
+    if (test && test->p < kSurelyWorse && lost > 0.0) {
+      add(lost >= kMostLost ? Decision::hold : Decision::caution,
+          fmt::format("{}The integers are worse than float, {} instead of {}, by more than chance "
+                      "(p = {:.2g}).",
+                      prefix(integers), percent_text(integers.accuracy.share()),
+                      percent_text(in_float.accuracy.share()), test->p),
+          remedy());
+    }
+    const double width = integers.accuracy.high - integers.accuracy.low;
+    if (width > kWidestInterval) {
+      add(Decision::caution,
+          fmt::format("{}{} test examples are few: the true accuracy lies between {} and {}.",
+                      prefix(integers), integers.accuracy.total,
+                      percent_text(integers.accuracy.low), percent_text(integers.accuracy.high)),
+          "octet eval model_int8.tflite --data with more test examples");
+    }
+  }
+
+  void look_at_error(const Outcome& integers, const Outcome& in_float) {
+    const double before = in_float.mean_absolute_error.value_or(0.0);
+    if (*integers.mean_absolute_error <= kMostErrorRatio * before) return;
+    add(Decision::hold,
+        fmt::format("{}The integers' mean absolute error is {:.4g}, that of float {:.4g}.",
+                    prefix(integers), *integers.mean_absolute_error, before),
+        "octet quantize --epochs 2, or --activation-bits 16");
+  }
+
+  std::string class_name(std::size_t label) const {
+    return label < report_.class_names.size() ? report_.class_names[label] : std::to_string(label);
+  }
+
+  void look_at_classes() {
+    std::uint64_t commonest = 0;
+    std::uint64_t total = 0;
+    std::vector<std::string> missed;
+    for (std::size_t label = 0; label < report_.confusion.size(); ++label) {
+      const auto& row = report_.confusion[label];
+      const std::uint64_t count = std::accumulate(row.begin(), row.end(), std::uint64_t{0});
+      commonest = std::max(commonest, count);
+      total += count;
+      if (count >= kFewestOfClass && row[label] == 0) missed.push_back(class_name(label));
+    }
+    if (total == 0 || report_.outcomes.empty()) return;
+    const double guessed = static_cast<double>(commonest) / static_cast<double>(total);
+    const Proportion& accuracy = report_.outcomes.back().accuracy;
+    if (report_.confusion.size() > 1 && accuracy.low <= guessed && guessed < 1.0) {
+      add(Decision::hold,
+          fmt::format("The integers are right as often as who always says the commonest class: {} "
+                      "against {}.",
+                      percent_text(accuracy.share()), percent_text(guessed)),
+          "octet train with more --epochs, another --network or more examples");
+    }
+    if (!missed.empty()) {
+      add(Decision::caution, fmt::format("Never recognized: {}.", fmt::join(missed, ", ")),
+          "octet train with more examples of these classes, or --class-weights balanced");
+    }
+  }
+
+  std::string as_good_text() const {
+    const Outcome& integers = report_.outcomes.back();
+    if (integers.mean_absolute_error) {
+      return fmt::format("The integers' mean absolute error, {:.4g}, is that of float.",
+                         *integers.mean_absolute_error);
+    }
+    return fmt::format("The integers are right in {} of {} test examples, as good as float: {}.",
+                       integers.accuracy.count, integers.accuracy.total,
+                       percent_text(integers.accuracy.share()));
+  }
+
+  const Report& report_;
+  Verdict verdict_;
+};
+
+}  // namespace
+
+std::string to_string(Decision decision) {
+  switch (decision) {
+    case Decision::caution:
+      return "Ship with a caution";
+    case Decision::hold:
+      return "Do not ship";
+    case Decision::ship:
+      break;
+  }
+  return "Ship";
+}
+
+Verdict judge(const Report& report) { return Judge(report).decide(); }
+
+}  // namespace octet

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <octet/report/report.h>
+
+#include <string>
+#include <vector>
+
+namespace octet {
+
+enum class Decision { ship, caution, hold };
+
+/// What a report comes to in words.
+struct Verdict {
+  Decision decision = Decision::ship;
+  /// Why, the weightiest first: a sentence each.
+  std::vector<std::string> reasons{};
+  /// The command, or the option, to go on with.
+  std::string next{};
+};
+
+/// "Ship", "Ship with a caution", "Do not ship".
+std::string to_string(Decision decision);
+
+/// Judges the integers of a report:
+///
+/// - hold: at an output they are significantly worse than float (McNemar's p below 0.05) by a
+///   percentage point or more, or their mean absolute error is a tenth larger; or accuracy is not
+///   above the share of the commonest class by more than chance (Wilson's interval);
+/// - caution: they are significantly worse by less, the interval of accuracy is wider than 10
+/// points,
+///   a class of 5 examples or more is never recognized, scores are those of training examples, or
+///   runtimes refuse the model.
+Verdict judge(const Report& report);
+
+}  // namespace octet

@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+#include <octet/report/verdict.h>
+#include <octet/tests/train/data/idx_files.h>
+
+namespace octet::test::verdict_test {
+namespace {
+
+/// Accuracies of 1000 examples in two classes; `only_float` are right in float alone.
+Report report_of(std::uint64_t float_right, std::uint64_t integers_right, std::uint64_t only_float,
+                 std::uint64_t only_integers) {
+  Report report;
+  report.outcomes = {{.name = "float", .accuracy = wilson_interval(float_right, 1000)},
+                     {.name = "calibrated",
+                      .accuracy = wilson_interval(integers_right, 1000),
+                      .against_float = mcnemar_test(only_float, only_integers)}};
+  report.class_names = {"cat", "dog"};
+  report.confusion = {{integers_right - 400, 1100 - integers_right}, {100, 400}};
+  report.confusion[0][1] = 500 - report.confusion[0][0];
+  return report;
+}
+
+struct Case {
+  const char* what;
+  Report report;
+  Decision decision;
+  const char* reason;
+  const char* next;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  all.push_back({"as good", report_of(900, 898, 6, 4), Decision::ship, "right in 898 of 1000",
+                 "octet verify"});
+  all.push_back({"a little worse", report_of(900, 895, 7, 0), Decision::caution,
+                 "89.50 % instead of 90.00 %", "octet quantize --epochs"});
+  all.push_back({"worse", report_of(900, 850, 60, 10), Decision::hold, "worse than float",
+                 "octet quantize --epochs"});
+  Report few = report_of(900, 898, 0, 0);
+  few.outcomes[1].accuracy = wilson_interval(45, 50);
+  few.confusion.clear();
+  all.push_back({"few examples", few, Decision::caution, "50 test examples are few", "octet eval"});
+  Report guesses = report_of(510, 505, 6, 4);
+  guesses.confusion = {{500, 0}, {495, 5}};
+  all.push_back({"guesses", guesses, Decision::hold, "commonest class", "octet train with more"});
+  Report misses = report_of(900, 898, 6, 4);
+  misses.confusion = {{500, 0, 0}, {50, 398, 0}, {20, 32, 0}};
+  misses.class_names.clear();
+  all.push_back(
+      {"misses a class", misses, Decision::caution, "Never recognized: 2.", "--class-weights"});
+  Report seen = report_of(900, 898, 6, 4);
+  seen.scored_on_training = true;
+  all.push_back({"training examples", seen, Decision::caution, "trained on", "--split 0.8"});
+  Report refused = report_of(900, 898, 6, 4);
+  refused.warnings = {"TFLite Micro has no GELU"};
+  all.push_back({"refused", refused, Decision::caution, "no GELU", ""});
+  Report numbers;
+  numbers.outcomes = {{.name = "float", .accuracy = {}, .mean_absolute_error = 1.0},
+                      {.name = "calibrated", .accuracy = {}, .mean_absolute_error = 1.05}};
+  all.push_back({"numbers", numbers, Decision::ship, "mean absolute error, 1.05", "octet verify"});
+  numbers.outcomes[1].mean_absolute_error = 1.2;
+  all.push_back({"worse numbers", numbers, Decision::hold, "that of float 1", "octet quantize"});
+  all.push_back({"nothing", Report{}, Decision::hold, "Nothing was measured", "octet report"});
+  return all;
+}
+
+TEST(VerdictOfReport, IsTheWorstOfItsReasons) {
+  for (const Case& one : cases()) {
+    const Verdict verdict = judge(one.report);
+    EXPECT_EQ(to_string(verdict.decision), to_string(one.decision)) << one.what;
+    ASSERT_FALSE(verdict.reasons.empty()) << one.what;
+    expect_mentions(verdict.reasons.front(), one.reason);
+    expect_mentions(verdict.next, one.next);
+  }
+}
+
+TEST(VerdictOfReport, SaysTheWeightiestReasonFirst) {
+  Report report = report_of(900, 850, 60, 10);
+  report.scored_on_training = true;
+  report.outcomes.insert(report.outcomes.begin() + 1, report.outcomes.front());
+  const Verdict verdict = judge(report);
+  ASSERT_EQ(verdict.reasons.size(), 2U);
+  expect_mentions(verdict.reasons[0], "worse than float");
+  expect_mentions(verdict.reasons[1], "trained on");
+}
+
+}  // namespace
+}  // namespace octet::test::verdict_test
