@@ -41,6 +41,7 @@ void require_labelled_for_options(const Dataset& data, const Options& options) {
         std::tuple{"--std", !one_of_each && !options.deviation.empty(), scaled},
         std::tuple{"--normalize", !one_of_each && options.normalize, scaled},
         std::tuple{"--shift", options.shift > 0, left_out},
+        std::tuple{"--augment", !one_of_each && options.augmentation != Augmentation{}, left_out},
         std::tuple{"--class-names", !one_output && !options.class_names.empty(), left_out},
         std::tuple{"--max-drop", !one_output && options.max_drop, std::string("use --flash")}}) {
     if (!is_wrong) continue;

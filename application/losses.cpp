@@ -6,10 +6,12 @@
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
 #include <octet/layers/lower.h>
+#include <octet/train/class_weights.h>
 #include <octet/train/loss.h>
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace octet::application {
@@ -89,6 +91,38 @@ std::vector<OutputLoss> losses_of(const LossOptions& options, const Model& netwo
     }
   }
   return result;
+}
+
+std::vector<float> class_weights_of(const Options& options, const Dataset& train) {
+  if (options.class_weights.empty()) return {};
+  if (train.inputs() != 1 || train.outputs() != 1 || !train.has_labels() || train.classes() < 2) {
+    throw command_line::UsageError(
+        fmt::format("--class-weights: expected examples of one output with labels of two classes "
+                    "or more, found "
+                    "'{}'; leave it out",
+                    train.name()));
+  }
+  if (options.class_weights == "balanced") {
+    return balanced_class_weights(train.labels(), train.classes());
+  }
+  std::vector<float> weights;
+  const std::string& text = options.class_weights;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto weight = command_line::number_in<float>(
+        command_line::Real{0.0, 1e6}, std::string_view(text).substr(begin, end - begin));
+    if (!weight) break;
+    weights.push_back(*weight);
+    begin = end + 1;
+  }
+  if (weights.size() == static_cast<std::size_t>(train.classes()) &&
+      std::ranges::count(text, ',') + 1 == std::ssize(weights)) {
+    return weights;
+  }
+  throw command_line::UsageError(fmt::format(
+      "--class-weights: expected balanced, or a number from 0 to 1000000 for each of the "
+      "{} classes, found {}",
+      train.classes(), text));
 }
 
 }  // namespace octet::application

@@ -31,6 +31,11 @@ std::vector<OutputName> output_names(const Model& float_model);
 std::vector<OutputLoss> losses_of(const LossOptions& options, const Model& network,
                                   const std::vector<OutputName>& outputs, const Dataset& data);
 
+/// The weights of --class-weights for the training examples; empty without the option. Throws
+/// command_line::UsageError for another text, another number of them, and for data without one
+/// class label for each example.
+std::vector<float> class_weights_of(const Options& options, const Dataset& train);
+
 /// Gives them to TrainerOptions or BitSearchOptions.
 template <class Options>
 void set_losses(Options& options, std::vector<OutputLoss> losses) {

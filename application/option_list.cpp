@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 #include <octet/command_line/numbers.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
 
+#include <algorithm>
 #include <functional>
+#include <optional>
+#include <string_view>
 
 namespace octet::application {
 namespace {
@@ -51,6 +56,35 @@ struct Adder {
     app.add_flag(name, value, help)->disable_flag_override();
   }
 };
+
+/// A file of parse_augmentation(), or "flip=0.5,rotate=10". Throws CLI::ValidationError.
+Augmentation augmentation_of(const std::string& text) {
+  try {
+    if (text.ends_with(".json")) {
+      const std::vector<std::uint8_t> bytes = read_file(text);
+      return parse_augmentation(std::string(bytes.begin(), bytes.end()));
+    }
+    Augmentation result;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      const std::string word = text.substr(begin, end - begin);
+      const std::size_t at = word.find('=');
+      const auto value = at == std::string::npos
+                             ? std::nullopt
+                             : command_line::number_in<double>(
+                                   Real{-1e9, 1e9}, std::string_view(word).substr(at + 1));
+      if (!value) {
+        throw InvalidArgument(fmt::format(
+            "expected a .json file or NAME=NUMBER, with commas between, found {}", text));
+      }
+      set_augmentation(result, word.substr(0, at), *value);
+      begin = end + 1;
+    }
+    return result;
+  } catch (const Error& error) {
+    throw CLI::ValidationError("--augment", error.what());
+  }
+}
 
 void add_files(const Adder& add, Options& o) {
   add_data(
@@ -116,6 +150,20 @@ void add_data(const Adder& add, Options& o) {
       "--shift", o.shift, Count{0, 1024},
       "Training images are moved by up to so many pixels, right or left and up or down, drawn "
       "anew in every epoch");
+  add.app
+      .add_option(
+          "--class-weights", o.class_weights,
+          "balanced: each class weighs as much as any other, however few examples it has; or "
+          "a number for each class, in the order of labels")
+      ->check(kFile)
+      ->type_name("balanced|N,N,...");
+  add.app
+      .add_option_function<std::string>(
+          "--augment", [&o](const std::string& text) { o.augmentation = augmentation_of(text); },
+          "Changes training examples at random: a .json file, or names with numbers: " +
+              fmt::format("{}", fmt::join(augmentation_names(), ", ")))
+      ->check(kFile)
+      ->type_name("FILE.json|NAME=N,NAME=N,...");
   add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",
              "cosine: the rate falls to 0 over the QAT epochs, so that the values settle that are "
              "exported; constant: it stays",
@@ -142,6 +190,18 @@ void add_training(const Adder& add, Options& o) {
       "cosine: the rate falls to --qat-lr over the epochs in float, which resnet8 does unless "
       "told; constant: it stays",
       [&o](const std::string& text) { o.rate_falls = text == "cosine"; });
+  add.number(
+      "--patience", o.patience, kEpochs,
+      "Ends the epochs in float after so many in a row without better accuracy, or less loss "
+      "on --test-data where targets are numbers, and goes on with the best weights; 0: never");
+  add.number("--plateau", o.plateau, kEpochs,
+             "After so many epochs in float without a better score the rate falls to a tenth; 0: "
+             "never");
+  constexpr Real kDecays{0.0, 0.99999};
+  add.number("--average-weights", o.average_weights, kDecays,
+             "Without --patience: ends the epochs in float with an exponential moving average of "
+             "the weights of this "
+             "decay a step, e.g. 0.999; 0: with the last weights");
   add.flag("--control", o.control,
            "Train a copy in float for the QAT epochs too, with their learning rate: what the same "
            "steps bring without quantization");

@@ -141,6 +141,24 @@ void complete(const CLI::App& app, Options& o) {
     throw CLI::ValidationError(
         "--shards", fmt::format("are parts of a batch of --batch {}, found {}", o.batch, o.shards));
   }
+  if (o.shift > 0 && o.augmentation.shift > 0 && o.shift != o.augmentation.shift) {
+    throw CLI::ValidationError(
+        "--shift", fmt::format("found {}, and {} in --augment", o.shift, o.augmentation.shift));
+  }
+  if (o.augmentation.mixup > 0.0F && !o.class_weights.empty()) {
+    throw CLI::ValidationError(
+        "--class-weights", "are for labels, found mixup in --augment, which makes shares of them");
+  }
+  if (o.fine_tunes && o.epochs == 0) {
+    throw CLI::ValidationError("--finetune", "trains in float, found --epochs 0");
+  }
+  if (!o.frozen.empty() && o.file.empty()) {
+    throw CLI::ValidationError("--freeze", "is for a FILE or --finetune FILE, found none");
+  }
+  if (o.average_weights > 0.0F && o.patience > 0) {
+    throw CLI::ValidationError("--average-weights",
+                               "ends with an average, found --patience, which ends with one epoch");
+  }
   if (o.rate_falls && o.lr < o.qat_lr) {
     throw CLI::ValidationError(
         "--schedule", fmt::format("cosine falls from --lr to --qat-lr, found {} and {}; give a "
@@ -224,6 +242,17 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.calibrate) result["--calibrate"] = fmt::format("{}", *options.calibrate);
   if (!options.mean.empty()) result["--mean"] = joined(options.mean);
   if (!options.deviation.empty()) result["--std"] = joined(options.deviation);
+  if (options.augmentation != Augmentation{}) {
+    result["--augment"] = to_text(options.augmentation);
+  }
+  if (!options.class_weights.empty()) result["--class-weights"] = options.class_weights;
+  if (options.patience > 0) result["--patience"] = fmt::format("{}", options.patience);
+  if (options.plateau > 0) result["--plateau"] = fmt::format("{}", options.plateau);
+  if (options.average_weights > 0.0F) {
+    result["--average-weights"] = fmt::format("{}", options.average_weights);
+  }
+  if (options.fine_tunes) result["--finetune"] = fmt::format("{} classes", options.classes);
+  if (!options.frozen.empty()) result["--freeze"] = joined(options.frozen);
   if (options.normalize) result["--normalize"] = "yes";
   if (options.batch_norm) result["--batch-norm"] = "yes";
   if (options.batch_statistics) result["--batch-statistics"] = "yes";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/train/data/augmentation.h>
 #include <octet/train/data/data_options.h>
 #include <octet/train/distributed/gradient_format.h>
 #include <octet/train/qat_recipe.h>
@@ -68,6 +69,23 @@ struct Options {
   std::vector<float> deviation;
   /// Whether mean and deviation of every channel are measured on the training examples instead.
   bool normalize = false;
+  /// "balanced", or numbers with commas between; empty: all examples weigh alike.
+  std::string class_weights;
+  /// Epochs in float without a better score after which training ends with the best weights; 0:
+  /// all epochs are trained.
+  int patience = 0;
+  /// Epochs in float without a better score after which the rate falls to a tenth; 0: it does not.
+  int plateau = 0;
+  /// The decay of an average of the weights in float, which the epochs end with; 0: none.
+  float average_weights = 0.0F;
+  /// Whether FILE gets another last layer, for the classes of the data.
+  bool fine_tunes = false;
+  /// Classes of the new last layer; 0: those of the data.
+  int classes = 0;
+  /// Beginnings of names of layers that are not trained.
+  std::vector<std::string> frozen;
+  /// How training examples are changed in every epoch.
+  Augmentation augmentation;
   /// Training images are moved by up to so many pixels, see ImageAugmentation.
   int shift = 0;
   std::uint64_t seed = 0;

@@ -133,6 +133,16 @@ std::string metrics_json(const Options& options, const Results& r) {
                             {"warnings", r.warnings}};
   add_scores(metrics, options, r.outputs);
   if (options.shift > 0) metrics["shift"] = options.shift;
+  if (options.augmentation != Augmentation{}) {
+    metrics["augment"] = to_text(options.augmentation);
+  }
+  if (!options.class_weights.empty()) metrics["class_weights"] = options.class_weights;
+  if (options.patience > 0) metrics["patience"] = options.patience;
+  if (options.plateau > 0) metrics["plateau"] = options.plateau;
+  if (options.average_weights > 0.0F)
+    metrics["average_weights"] = as_written(options.average_weights);
+  if (options.fine_tunes) metrics["fine_tuned"] = true;
+  if (!options.frozen.empty()) metrics["frozen"] = options.frozen;
   if (options.file.empty()) {
     metrics["network"] = options.network;
   } else {

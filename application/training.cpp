@@ -1,13 +1,17 @@
 #include "training.h"
 
 #include <fmt/core.h>
+#include <octet/command_line/parse.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
+#include <octet/train/callbacks.h>
+#include <octet/train/class_weights.h>
 #include <octet/train/distributed/exchange_table.h>
 #include <octet/train/distributed/messages.h>
+#include <octet/train/reduce_on_plateau.h>
 
 #include <algorithm>
 #include <utility>
@@ -37,10 +41,13 @@ std::string storage_text(const Model& quantized) {
   return text;
 }
 
-/// Nothing where images stay where they are, so that batches are not copied.
-Augment moved_images(const Options& options) {
-  if (options.shift == 0) return {};
-  return augment_images({.shift_rows = options.shift, .shift_columns = options.shift});
+/// What --augment and --shift do; nothing where examples stay as they are, so that batches are not
+/// copied.
+Augment changed_examples(const Options& options, const Dataset& train) {
+  Augmentation all = options.augmentation;
+  all.shift = std::max<Index>(all.shift, options.shift);
+  const bool has_labels = train.outputs() == 1 && train.has_labels();
+  return augment(all, has_labels ? train.classes() : 0);
 }
 
 /// Over the steps of so many epochs, from `rate` to `last`; or `rate` where it does not fall.
@@ -56,6 +63,32 @@ Schedule float_schedule(const Options& options, const Dataset& data) {
 
 Schedule qat_schedule(const Options& options, const Dataset& data) {
   return schedule(options, data, options.qat_rate_falls, options.qat_epochs, options.qat_lr, 0.0F);
+}
+
+/// What lowers the rate in float; null where nothing does.
+std::shared_ptr<ReduceOnPlateau> plateau_of(const Options& options) {
+  if (options.plateau == 0) return nullptr;
+  return std::make_shared<ReduceOnPlateau>(options.plateau, PlateauOptions{.score = score_of});
+}
+
+/// Adds what the epochs in float end with.
+void add_ends(const Options& options, Trainer& trainer) {
+  if (options.average_weights > 0.0F) {
+    trainer.add_callback(std::make_shared<WeightAverage>(options.average_weights));
+  }
+  if (options.patience > 0) {
+    trainer.add_callback(std::make_shared<EarlyStopping>(
+        options.patience, EarlyStoppingOptions{.score = score_of, .restore_best_weights = true}));
+  }
+}
+
+/// Says how many epochs were trained and whose weights are kept; nothing without --patience.
+std::string early_end_text(const Options& options, const History& history) {
+  if (options.patience == 0 || history.empty()) return "";
+  const auto best = std::ranges::max_element(
+      history, {}, [](const EpochRecord& record) { return score_of(record); });
+  return fmt::format("float training: {} of {} epochs, goes on with the weights of epoch {}\n",
+                     history.size(), options.epochs, best->epoch);
 }
 
 std::size_t calibration_batches(const Options& options) {
@@ -127,6 +160,7 @@ class Run {
   /// False where a signal stopped it.
   bool train() {
     Model model = application_.make_model(options_, data_.train);
+    const std::string made = application_.model_text ? application_.model_text() : "";
     check_flash(options_, model, options_.quantize);
     // What cannot be quantized so is refused before it is trained.
     const Model planned = quantize_model(model, options_.quantize);
@@ -135,6 +169,7 @@ class Run {
     if (!options_.file.empty()) static_cast<void>(evaluate_outputs(model, data_.test.head(1)));
     name_outputs(model);
     begin();
+    show(screen_, made);
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
     set_searched_bits(model);
@@ -174,6 +209,10 @@ class Run {
   void name_outputs(const Model& model) {
     names_ = output_names(model);
     static_cast<void>(losses_of(options_.losses, model, names_, data_.train));
+    class_weights_ = class_weights_of(options_, data_.train);
+    if (!class_weights_.empty() && !options_.losses.losses.empty()) {
+      throw command_line::UsageError("--class-weights: weigh cross-entropy, found --loss too");
+    }
     for (std::size_t k = 0; k < names_.size(); ++k) {
       results_.outputs.push_back(
           {.name = names_[k].tensor, .is_accuracy = data_.test.has_labels(k)});
@@ -214,12 +253,16 @@ class Run {
                        .shards = options_.shards,
                        .gradients = options_.gradients,
                        .group = &group_,
-                       .augment = moved_images(options_),
+                       .augment = changed_examples(options_, data_.train),
                        .calibration_batches = calibration_batches(options_),
                        .profile = options_.profile ? &profile : nullptr,
                        .metadata = example_metadata(data_, normalization_),
                        .should_stop = [this] { return signals_.requested(); }};
     set_losses(how, losses_of(options_.losses, network, names_, data_.train));
+    if (options_.augmentation.mixup > 0.0F && data_.train.has_labels()) {
+      how.loss = categorical_cross_entropy();
+    }
+    if (!class_weights_.empty()) how.loss = class_weighted_cross_entropy(class_weights_);
     Trainer trainer(network, Adam(std::move(schedule)), std::move(how));
     if (!group_.is_root()) return trainer;
     const auto style =
@@ -248,10 +291,15 @@ class Run {
   bool train_in_float(Model& model) {
     // The checkpoints of the control hold its own weights alone.
     const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
-    Trainer trainer = make_trainer(model, float_schedule(options_, data_.train), options_.seed,
-                                   results_.float_profile);
+    const std::shared_ptr<ReduceOnPlateau> plateau = plateau_of(options_);
+    const Schedule schedule = float_schedule(options_, data_.train);
+    Trainer trainer = make_trainer(model, plateau ? plateau->over(schedule) : schedule,
+                                   options_.seed, results_.float_profile);
+    if (plateau) trainer.add_callback(plateau);
+    add_ends(options_, trainer);
     if (run_.needs("float")) {
       if (!run_.fit("float", trainer, options_.epochs)) return false;
+      show(screen_, early_end_text(options_, trainer.history()));
       results_.float_exchange = exchange_of(trainer, results_.float_profile);
       keep_scores(model);
       const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
@@ -393,6 +441,8 @@ class Run {
   Normalization normalization_;
   /// By output of the model.
   std::vector<OutputName> names_;
+  /// By label; empty: all examples weigh alike.
+  std::vector<float> class_weights_;
   Results results_;
 };
 

@@ -71,6 +71,8 @@ struct EvalOptions {
   std::string data;
   DataOptions data_options;
   std::size_t limit = 0;
+  /// Names of score(), or "confusion".
+  std::vector<std::string> metrics;
   bool json = false;
 };
 

@@ -5,11 +5,14 @@
 #include <octet/core/parallel.h>
 #include <octet/core/printable.h>
 #include <octet/train/evaluate.h>
+#include <octet/train/scores.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "commands.h"
 #include "npz_data.h"
@@ -46,22 +49,78 @@ nlohmann::ordered_json scores_of(Interpreter& interpreter, const Dataset& data) 
   return outputs;
 }
 
-/// Scores every output on the arrays of an .npz file.
-void eval_npz(const EvalOptions& options, Interpreter& interpreter) {
-  Dataset data = read_npz_split(options.data, options.data_options, interpreter.model()).test;
+/// The numbers of --metrics: see score(). "confusion" is a list of lists.
+nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& interpreter,
+                                  const Dataset& data) {
+  nlohmann::ordered_json found;
+  if (options.metrics.empty()) return found;
+  if (interpreter.model().outputs.size() != 1 || data.inputs() != 1 || data.outputs() != 1) {
+    throw UsageError("--metrics: expected a model of one input and one output, found several");
+  }
+  constexpr std::size_t kRows = 1000;
+  std::vector<float> values;
+  for (std::size_t begin = 0; begin < data.size(); begin += kRows) {
+    const Tensor rows = data.features(begin, std::min(data.size(), begin + kRows));
+    const std::vector<float> piece = interpreter.run(rows.span());
+    values.insert(values.end(), piece.begin(), piece.end());
+  }
+  const Targets targets = data.targets(0, data.size());
+  const auto count = static_cast<Index>(data.size());
+  const Shape shape = targets.are_labels() ? Shape{count, static_cast<Index>(values.size()) / count}
+                                           : targets.values().shape();
+  if (shape.size() != static_cast<Index>(values.size())) {
+    throw InvalidArgument(fmt::format("eval: the model gives {} values for targets {}",
+                                      values.size(), shape.to_string()));
+  }
+  const Tensor outputs = Tensor::from(shape, values);
+  const float threshold = decision_threshold(interpreter.model()).value_or(0.5F);
+  for (const std::string& name : options.metrics) {
+    try {
+      if (name != "confusion") {
+        found[name] = score(name, outputs, targets, threshold);
+        continue;
+      }
+      const Labels said =
+          classes_of(outputs, shape[1] == 1 ? std::optional(threshold) : std::nullopt);
+      found[name] = confusion_matrix(said, targets.labels(), std::max(data.classes(), 2));
+    } catch (const InvalidArgument& error) {
+      throw UsageError(fmt::format("--metrics: {}", error.what()));
+    }
+  }
+  return found;
+}
+
+void show_metrics(const nlohmann::ordered_json& metrics) {
+  for (const auto& [name, value] : metrics.items()) {
+    if (value.is_number()) {
+      show("{}: {:.6g}\n", name, value.get<double>());
+      continue;
+    }
+    show("{}, a row for each label:\n", name);
+    for (const nlohmann::ordered_json& row : value) {
+      show("  {}\n", fmt::join(row.get<std::vector<std::uint64_t>>(), " "));
+    }
+  }
+}
+
+/// Scores every output.
+void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset data) {
   if (options.limit > 0) data = data.head(options.limit);
   resize_for(interpreter, data.size());
   const double start = detail::clock_seconds();
   const nlohmann::ordered_json outputs = scores_of(interpreter, data);
   const double seconds = detail::clock_seconds() - start;
+  const nlohmann::ordered_json metrics = metrics_of(options, interpreter, data);
   if (options.json) {
-    show_json({{"file", options.model.file},
-               {"data", data.name()},
-               {"samples", data.size()},
-               {"outputs", outputs},
-               {"rounding", to_string(interpreter.rounding())},
-               {"threads", num_threads()},
-               {"seconds", seconds}});
+    nlohmann::ordered_json json{{"file", options.model.file},
+                                {"data", data.name()},
+                                {"samples", data.size()},
+                                {"outputs", outputs},
+                                {"rounding", to_string(interpreter.rounding())},
+                                {"threads", num_threads()},
+                                {"seconds", seconds}};
+    if (!metrics.empty()) json["metrics"] = metrics;
+    show_json(json);
     return;
   }
   for (const nlohmann::ordered_json& output : outputs) {
@@ -74,6 +133,7 @@ void eval_npz(const EvalOptions& options, Interpreter& interpreter) {
            output.at("mean_absolute_error").get<double>());
     }
   }
+  show_metrics(metrics);
   show("{} samples, rounding {}, {:.3f} s\n", data.size(), to_string(interpreter.rounding()),
        seconds);
 }
@@ -83,32 +143,40 @@ void eval_npz(const EvalOptions& options, Interpreter& interpreter) {
 void eval(const EvalOptions& options) {
   Interpreter interpreter = options.model.open(1);
   if (is_npz(options.data)) {
-    eval_npz(options, interpreter);
+    eval_outputs(options, interpreter,
+                 read_npz_split(options.data, options.data_options, interpreter.model()).test);
     return;
   }
   const IntegerModel& model = interpreter.model();
   Dataset images = application::normalized_for(
       model, application::load_test(options.data, application::options_for(model, options.data,
                                                                            options.data_options)));
-  if (options.limit > 0) images = images.head(options.limit);
   check_sizes(interpreter, images);
+  if (!images.has_labels()) {
+    eval_outputs(options, interpreter, std::move(images));
+    return;
+  }
+  if (options.limit > 0) images = images.head(options.limit);
   resize_for(interpreter, images.size());
 
   const double start = detail::clock_seconds();
   const double accuracy = evaluate(interpreter, images).accuracy;
   const double seconds = detail::clock_seconds() - start;
   const auto correct = std::llround(accuracy * static_cast<double>(images.size()));
+  const nlohmann::ordered_json metrics = metrics_of(options, interpreter, images);
   if (options.json) {
-    const nlohmann::ordered_json json{
+    nlohmann::ordered_json json{
         {"file", options.model.file}, {"data", images.name()},
         {"images", images.size()},    {"correct", correct},
         {"accuracy", accuracy},       {"rounding", to_string(interpreter.rounding())},
         {"threads", num_threads()},   {"seconds", seconds}};
+    if (!metrics.empty()) json["metrics"] = metrics;
     show_json(json);
     return;
   }
   show("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy, correct,
        images.size(), to_string(interpreter.rounding()), seconds);
+  show_metrics(metrics);
 }
 
 }  // namespace octet::tools

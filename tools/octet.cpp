@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "pages.h"
 #include "show.h"
 
 namespace {
@@ -114,6 +115,12 @@ void add_eval(CLI::App& app) {
       "input and, as targets, for each output of the model, named as inspect names them")
       ->required();
   add_number(*command, "--limit", options->limit, kImages, "Only the first N images, or samples");
+  command
+      ->add_option("--metrics", options->metrics,
+                   "Further numbers: top_K, precision, recall, f1, iou, dice (means over classes), "
+                   "roc_auc, confusion; of targets that are numbers mean_absolute_error, r2")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,...");
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { eval(*options); });
 }
@@ -302,8 +309,9 @@ void add_compare(CLI::App& app) {
 }
 
 /// Adds a command that trains or quantizes, which sets `exit_code`.
-void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
-                  void (*add_options)(CLI::App&, octet::application::Options&)) {
+std::shared_ptr<octet::application::Options> add_training(
+    CLI::App& command, int argc, char** argv, int& exit_code,
+    void (*add_options)(CLI::App&, octet::application::Options&)) {
   const auto options = std::make_shared<octet::application::Options>();
   options->command = octet::shell_command(argc, argv);
   command
@@ -322,6 +330,7 @@ void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
     complete(command, *options);
     exit_code = train(*options, argc, argv);
   });
+  return options;
 }
 
 void add_train(CLI::App& app, int argc, char** argv, int& exit_code) {
@@ -329,8 +338,33 @@ void add_train(CLI::App& app, int argc, char** argv, int& exit_code) {
       "train",
       "Trains a network in float, or a model further, continues with quantization in the loop, and "
       "writes model_int8.tflite, .onnx, .h and .c, accuracy and history to --out.");
-  add_training(*command, argc, argv, exit_code, octet::application::add_training_options);
-  command->get_option("FILE")->excludes(command->get_option("--network"));
+  const auto options =
+      add_training(*command, argc, argv, exit_code, octet::application::add_training_options);
+  CLI::Option* file = command->get_option("FILE");
+  file->excludes(command->get_option("--network"));
+  command->option_defaults()->group("Network");
+  CLI::Option* finetune =
+      command
+          ->add_option_function<std::string>(
+              "--finetune",
+              [options](const std::string& name) {
+                options->file = name;
+                options->fine_tunes = true;
+              },
+              "A trained float model whose last layer is replaced by one for the classes of --data")
+          ->check(named())
+          ->type_name("FILE")
+          ->excludes(file)
+          ->excludes(command->get_option("--network"));
+  constexpr Count kClasses{1, 65536};
+  add_number(*command, "--classes", options->classes, kClasses,
+             "Units of the new last layer; default: the classes of --data")
+      ->needs(finetune);
+  command
+      ->add_option("--freeze", options->frozen,
+                   "Layers of FILE that are not trained: all whose names begin so")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,...");
 }
 
 void add_quantize(CLI::App& app, int argc, char** argv, int& exit_code) {
@@ -377,16 +411,35 @@ int refuse(const CLI::App& app, const std::exception& error) {
   return kUsageExit;
 }
 
+struct HelpOptions {
+  std::string command;
+  bool man = false;
+  bool bash = false;
+  bool zsh = false;
+};
+
+void help(CLI::App& app, const HelpOptions& options) {
+  if (options.bash) return show("{}", bash_completion(app));
+  if (options.zsh) return show("{}", zsh_completion(app));
+  if (options.man) return show("{}", man_page(app, options.command));
+  // app.help() would be that of the command help itself.
+  show("{}", options.command.empty()
+                 ? app.get_formatter()->make_help(&app, "octet", CLI::AppFormatMode::Normal)
+                 : command_named(app, options.command).help("octet"));
+}
+
 void add_help(CLI::App& app) {
-  const auto name = std::make_shared<std::string>();
+  const auto options = std::make_shared<HelpOptions>();
   CLI::App* command = app.add_subcommand("help", "Prints what a command takes.");
-  command->add_option("COMMAND", *name, "Its name; none: what commands there are");
-  command->callback([&app, name] {
-    // app.help() would be that of the command help itself.
-    show("{}", name->empty()
-                   ? app.get_formatter()->make_help(&app, "octet", CLI::AppFormatMode::Normal)
-                   : command_named(app, *name).help("octet"));
-  });
+  command->add_option("COMMAND", options->command, "Its name; none: what commands there are");
+  CLI::Option* man = command->add_flag("--man", options->man, "Prints a manual page, for man -l -");
+  CLI::Option* bash =
+      command->add_flag("--bash", options->bash, "Prints a script that completes commands in bash");
+  CLI::Option* zsh =
+      command->add_flag("--zsh", options->zsh, "Prints a script that completes commands in zsh");
+  man->excludes(bash)->excludes(zsh);
+  bash->excludes(zsh);
+  command->callback([&app, options] { help(app, *options); });
 }
 
 /// Parses and runs; the exit code.

@@ -109,7 +109,7 @@ class Predictor {
     return outputs == 1 ? 2 : outputs;
   }
 
-  /// Of a model that does not say what it was trained on: features of the input's shape.
+  /// Stands in where the model does not say what it was trained on: features of the input's shape.
   DataDescription plain_description() const {
     return {.format = "", .shape = end(model().inputs[0]).example_shape()};
   }

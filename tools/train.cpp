@@ -1,13 +1,15 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/application/data.h>
 #include <octet/application/network.h>
 #include <octet/application/run.h>
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/fine_tune.h>
 #include <octet/train/qat_recipe.h>
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "commands.h"
@@ -42,10 +44,35 @@ DataSplit load_examples(const application::Options& options, const Model* given)
   return application::load(options.data, options.data_options);
 }
 
+/// The model of FILE as it is trained on: with another head, and layers that are frozen. `text`
+/// gets what was done.
+Model continued(const Model& given, const application::Options& o, const Dataset& data,
+                std::string& text) {
+  Model model = given;
+  text.clear();
+  if (o.fine_tunes) {
+    const Index found = data.has_labels() ? data.classes() : data.target_shape().size();
+    const Index units = o.classes > 0 ? o.classes : found;
+    if (units < found) {
+      throw UsageError(fmt::format("--classes: expected at least the {} of the data, found {}",
+                                   found, o.classes));
+    }
+    FineTuned tuned = with_new_head(given, units, o.seed);
+    model = std::move(tuned.model);
+    text += fmt::format("loaded from {}: {}\nnew: {}, {} units\n", o.file,
+                        fmt::join(tuned.loaded, ", "), tuned.head, units);
+  }
+  if (!o.frozen.empty()) {
+    text += fmt::format("frozen: {}\n", fmt::join(freeze_layers(model, o.frozen), ", "));
+  }
+  return model;
+}
+
 }  // namespace
 
 int train(application::Options options, int argc, char** argv) {
   std::optional<Model> given;
+  std::string text;
   const application::Application program{
       .name = "octet",
       .help = fmt::format("see octet {} --help", options.only_quantizes ? "quantize" : "train"),
@@ -57,9 +84,11 @@ int train(application::Options options, int argc, char** argv) {
             return is_npz(o.data) ? load_arrays(o, model) : load_examples(o, model);
           },
       .make_model =
-          [&given](const application::Options& o, const Dataset& data) {
-            return given ? *given : application::make_network(o, data, "model");
-          }};
+          [&](const application::Options& o, const Dataset& data) {
+            return given ? continued(*given, o, data, text)
+                         : application::make_network(o, data, "model");
+          },
+      .model_text = [&text] { return text; }};
   return application::run(program, argc, argv, [&] {
     if (!options.file.empty()) given = read_float_model(options.file);
     // Scales that no step moves stay measured.

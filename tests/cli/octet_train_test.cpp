@@ -64,6 +64,42 @@ TEST_F(OctetTrain, WithoutEpochsInFloatAFileIsQuantizedAsItIs) {
             read_file(path("quantized/model_int8.tflite")));
 }
 
+// Options that change what is trained, and how a run says so.
+TEST_F(OctetTrain, AidsOfTrainingAreOptions) {
+  const auto aided = [&](const std::string& out, const Arguments& more) {
+    return run_process(
+        Arguments{OCTET_TOOL, "train", "--data", path("set"), "--out", path(out), "--hidden", "12",
+                  "--lr", "0.01", "--qat-epochs", "1", "--batch", "32", "--json"} +
+            more,
+        plain_environment());
+  };
+  const ProcessResult early =
+      aided("early", {"--epochs", "40", "--patience", "2", "--plateau", "1", "--class-weights",
+                      "balanced", "--augment", "shift=1,noise=0.02,cutout=2"});
+  const nlohmann::json found = printed_json(early);
+  EXPECT_LT(found.at("epochs").size(), 30U);
+  EXPECT_EQ(found.at("patience"), 2);
+  EXPECT_EQ(found.at("augment"), R"({"cutout":2.0,"noise":0.02,"shift":1.0})");
+  expect_mentions(early.err, " of 40 epochs, goes on with the weights of epoch ");
+  // A rate that fell stands in the history.
+  EXPECT_LT(found.at("epochs").at(found.at("epochs").size() - 2).at("learning_rate"), 0.0099);
+  const nlohmann::json mixed = printed_json(
+      aided("mixed", {"--epochs", "3", "--augment", "mixup=0.2", "--average-weights", "0.5"}));
+  EXPECT_GT(mixed.at("integer_accuracy"), 0.5);
+}
+
+TEST_F(OctetTrain, AFileGetsAnotherHead) {
+  ASSERT_EQ(train("out", {}).exit_code, 0);
+  write_set(path("other"), 200, 60, 9, 7, 3);
+  const ProcessResult result = run_process(
+      {OCTET_TOOL, "train", "--finetune", path("out/model_float.tflite"), "--data", path("other"),
+       "--out", path("tuned"), "--epochs", "2", "--qat-epochs", "1", "--freeze", "dense"},
+      plain_environment());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_mentions(result.out, "3 units\nfrozen: dense, dense_1\n");
+  EXPECT_EQ(metrics("tuned").at("fine_tuned"), true);
+}
+
 TEST_F(OctetTrain, SaysWhatIsWrong) {
   const auto refused = [&](const Arguments& more, std::string_view part) {
     expect_one_error(train_file("net.onnx", "out", more), 2, part);

@@ -13,6 +13,7 @@ set(OCTET_TRAIN_TESTS
   train/distributed/training_state_test.cpp
   train/early_stopping_test.cpp
   train/evaluate_test.cpp
+  train/fine_tune_test.cpp
   train/history_test.cpp
   train/layer_differences_nets_test.cpp
   train/layer_differences_test.cpp
@@ -25,6 +26,8 @@ set(OCTET_TRAIN_TESTS
   train/network_ends_test.cpp
   train/networks_test.cpp
   train/odd_numbers_test.cpp
+  train/scores_test.cpp
+  train/training_aids_test.cpp
   train/optimizer_test.cpp
   train/parameter_groups_test.cpp
   train/prelu_test.cpp
@@ -61,6 +64,7 @@ set(OCTET_CLI_TESTS
   cli/report_test.cpp
   cli/octet_memory_test.cpp
   cli/octet_compare_test.cpp
+  cli/octet_help_test.cpp
   cli/octet_predict_test.cpp
   cli/octet_quantize_arrays_test.cpp
   cli/octet_quantize_test.cpp

@@ -1,6 +1,7 @@
 # The data part of octet::training; paths are relative to train/.
 target_sources(octet_training PRIVATE
   data/array_file.cpp
+  data/augmentation.cpp
   data/byte_source.cpp
   data/cifar10.cpp
   data/class_files.cpp

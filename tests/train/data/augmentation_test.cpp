@@ -1,0 +1,263 @@
+#include <octet/core/error.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/data/augmentation.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace octet::test::augmentation_test {
+namespace {
+
+Tensor drawn(const Shape& shape) {
+  Tensor x(shape);
+  const Random random(5);
+  random.fill_uniform(x.mutable_span(), 0.1F, 1.0F);
+  return x;
+}
+
+/// Features after a change, targets being labels 0, 1, 0, 1, ...
+Tensor changed(const Augmentation& how, const Tensor& x, std::uint64_t seed = 1,
+               Targets* targets_after = nullptr) {
+  Tensor features = x;
+  Labels labels(static_cast<std::size_t>(x.dim(0)));
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 2);
+  Targets targets(labels);
+  augment(how, 2)(features, targets, Random(seed));
+  if (targets_after != nullptr) *targets_after = targets;
+  return features;
+}
+
+std::vector<float> row_of(const Tensor& x, Index row) {
+  const std::size_t each = x.span().size() / static_cast<std::size_t>(x.dim(0));
+  const auto own = x.span().subspan(static_cast<std::size_t>(row) * each, each);
+  return {own.begin(), own.end()};
+}
+
+TEST(Augmentation, ChangesTheSameOnAnyNumberOfThreadsAndLeavesTheBatchItself) {
+  const KeepThreads keep;
+  const Tensor images = drawn({9, 7, 6, 3});
+  const std::vector<float> before(images.span().begin(), images.span().end());
+  const Augmentation all{.rotate = 20,
+                         .scale = 0.3F,
+                         .crop = 0.2F,
+                         .shift = 1,
+                         .flip = 0.5F,
+                         .cutout = 2,
+                         .brightness = 0.2F,
+                         .contrast = 0.2F,
+                         .saturation = 0.5F,
+                         .noise = 0.1F,
+                         .mixup = 0.4F};
+  const Augmentation sounds{.speed = 0.2F,
+                            .time_shift = 2,
+                            .time_mask = 2,
+                            .frequency_mask = 2,
+                            .noise = 0.1F,
+                            .mixup = 1.0F};
+  for (const auto& [how, x] : {std::pair(all, images), std::pair(sounds, drawn({9, 7, 6}))}) {
+    set_num_threads(1);
+    const Tensor one = changed(how, x);
+    set_num_threads(3);
+    EXPECT_TRUE(std::ranges::equal(changed(how, x).span(), one.span()));
+    EXPECT_FALSE(std::ranges::equal(changed(how, x, 2).span(), one.span()));
+  }
+  EXPECT_TRUE(std::ranges::equal(images.span(), before));
+  EXPECT_FALSE(augment({}));
+}
+
+// Turned by a quarter, every pixel lies on another one.
+TEST(Augmentation, TurnsAroundTheMiddle) {
+  const Tensor x = drawn({1, 5, 5});
+  int turned = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Random own = Random(seed).fork(101).fork(0);
+    const double angle = (2.0 * double{own.uniform(0)} - 1.0) * 3.14159265358979 / 2;
+    const Tensor y = changed({.rotate = 90}, x, seed);
+    // A naive loop over bilinear weights.
+    for (int row = 0; row < 5; ++row) {
+      for (int column = 0; column < 5; ++column) {
+        const double from_row = 2 + std::cos(angle) * (row - 2) + std::sin(angle) * (column - 2);
+        const double from_column = 2 - std::sin(angle) * (row - 2) + std::cos(angle) * (column - 2);
+        double expected = 0;
+        for (int i = 0; i < 5; ++i) {
+          for (int j = 0; j < 5; ++j) {
+            const double weight = std::max(0.0, 1 - std::abs(from_row - i)) *
+                                  std::max(0.0, 1 - std::abs(from_column - j));
+            expected += weight * double{x.span()[static_cast<std::size_t>(5 * i + j)]};
+          }
+        }
+        EXPECT_NEAR(y.span()[static_cast<std::size_t>(5 * row + column)], expected, 1e-5);
+        ++turned;
+      }
+    }
+  }
+  EXPECT_EQ(turned, 1000);
+}
+
+TEST(Augmentation, CropsStayInsideAndZoomsKeepTheMiddle) {
+  Tensor ramp({1, 9, 9});
+  for (Index i = 0; i < 81; ++i)
+    ramp.mutable_span()[static_cast<std::size_t>(i)] = 1.0F + static_cast<float>(i % 9);
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const std::vector<float> crop = row_of(changed({.crop = 0.5F}, ramp, seed), 0);
+    EXPECT_GE(*std::ranges::min_element(crop), 1.0F - 1e-4F);
+    EXPECT_LE(*std::ranges::max_element(crop), 9.0F + 1e-4F);
+    EXPECT_LE(crop[8] - crop[0], 8.0F + 1e-4F);
+    EXPECT_GE(crop[8] - crop[0], 4.0F - 1e-3F);
+    const std::vector<float> zoom = row_of(changed({.scale = 1.0F, .fill = -1}, ramp, seed), 0);
+    EXPECT_NEAR(zoom[40], 5.0F, 1e-4F);
+  }
+}
+
+TEST(Augmentation, ColoursKeepWhatTheyDoNotChange) {
+  const Tensor x = drawn({20, 4, 4, 3});
+  const Tensor bright = changed({.brightness = 0.3F}, x);
+  const Tensor contrast = changed({.contrast = 0.3F}, x);
+  const Tensor saturation = changed({.saturation = 0.3F}, x);
+  bool any = false;
+  for (Index row = 0; row < 20; ++row) {
+    const std::vector<float> old = row_of(x, row);
+    const float factor = row_of(bright, row)[0] / old[0];
+    EXPECT_GE(factor, 0.7F);
+    EXPECT_LE(factor, 1.3F);
+    any = any || std::abs(factor - 1.0F) > 0.1F;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      EXPECT_NEAR(row_of(bright, row)[i], factor * old[i], 1e-6F);
+    }
+    const std::vector<float> harder = row_of(contrast, row);
+    EXPECT_NEAR(std::accumulate(harder.begin(), harder.end(), 0.0),
+                std::accumulate(old.begin(), old.end(), 0.0), 1e-3);
+    EXPECT_FALSE(std::ranges::equal(harder, old));
+    const std::vector<float> more = row_of(saturation, row);
+    const auto grey = [](const std::vector<float>& c) {
+      return 0.299F * c[0] + 0.587F * c[1] + 0.114F * c[2];
+    };
+    EXPECT_NEAR(grey(more), grey(old), 1e-5F);
+  }
+  EXPECT_TRUE(any);
+}
+
+TEST(Augmentation, MovesAndMasksSequences) {
+  const Tensor x = drawn({40, 8, 3});
+  const Tensor moved = changed({.time_shift = 3, .fill = -5}, x);
+  const Tensor masked = changed({.time_mask = 3, .frequency_mask = 1, .fill = -5}, x);
+  std::vector<int> seen(7);
+  for (Index row = 0; row < 40; ++row) {
+    const std::vector<float> old = row_of(x, row);
+    const std::vector<float> now = row_of(moved, row);
+    int shift = -4;
+    for (int by = -3; by <= 3; ++by) {
+      std::vector<float> expected(24, -5.0F);
+      for (int step = 0; step < 8; ++step) {
+        if (step - by < 0 || step - by >= 8) continue;
+        std::copy_n(old.begin() + 3 * (step - by), 3, expected.begin() + 3 * step);
+      }
+      if (expected == now) shift = by;
+    }
+    ASSERT_GE(shift, -3) << row;
+    ++seen[static_cast<std::size_t>(shift + 3)];
+    // Whole steps in a row, and whole features.
+    const std::vector<float> hidden = row_of(masked, row);
+    int steps = 0;
+    int features = 0;
+    for (int step = 0; step < 8; ++step) {
+      steps += hidden[static_cast<std::size_t>(3 * step)] == -5.0F &&
+               hidden[static_cast<std::size_t>(3 * step + 1)] == -5.0F &&
+               hidden[static_cast<std::size_t>(3 * step + 2)] == -5.0F;
+    }
+    for (std::size_t at = 0; at < 3; ++at) {
+      int count = 0;
+      for (std::size_t step = 0; step < 8; ++step) count += hidden[3 * step + at] == -5.0F;
+      features += count == 8;
+      EXPECT_TRUE(count == 8 || count == steps);
+    }
+    EXPECT_LE(steps, 3);
+    EXPECT_LE(features, 1);
+  }
+  EXPECT_GE(std::ranges::count_if(seen, [](int count) { return count > 0; }), 6);
+}
+
+TEST(Augmentation, SpeedInterpolatesSteps) {
+  Tensor ramp({30, 50, 1});
+  for (std::size_t i = 0; i < 1500; ++i) ramp.mutable_span()[i] = static_cast<float>(i % 50);
+  const Tensor y = changed({.speed = 0.25F, .fill = -1}, ramp);
+  for (Index row = 0; row < 30; ++row) {
+    const std::vector<float> now = row_of(y, row);
+    const float factor = now[10] / 10;
+    EXPECT_GE(factor, 0.8F);
+    EXPECT_LE(factor, 1.25F);
+    for (std::size_t step = 0; step < 50; ++step) {
+      const float from = factor * static_cast<float>(step);
+      if (from < 48.9F) {
+        EXPECT_NEAR(now[step], from, 1e-3F);
+      }
+      if (from > 50.1F) {
+        EXPECT_EQ(now[step], -1.0F);
+      }
+    }
+  }
+}
+
+TEST(Augmentation, NoiseHasItsDeviationAndMixupMixesTargetsAlike) {
+  const Tensor x = drawn({400, 6});
+  const Tensor noisy = changed({.noise = 0.5F}, x);
+  double square = 0;
+  for (std::size_t i = 0; i < 2400; ++i) {
+    square += std::pow(double{noisy.span()[i]} - double{x.span()[i]}, 2) / 2400;
+  }
+  EXPECT_NEAR(std::sqrt(square), 0.5, 0.03);
+
+  Tensor labelled({400, 1});
+  for (std::size_t i = 0; i < 400; ++i) labelled.mutable_span()[i] = static_cast<float>(i % 2);
+  for (const float alpha : {0.2F, 1.0F, 8.0F}) {
+    Targets targets;
+    const Tensor mixed = changed({.mixup = alpha}, labelled, 3, &targets);
+    double between = 0;
+    for (std::size_t i = 0; i < 400; ++i) {
+      EXPECT_NEAR(targets.values().span()[2 * i + 1], mixed.span()[i], 1e-6F);
+      EXPECT_NEAR(targets.values().span()[2 * i] + targets.values().span()[2 * i + 1], 1.0F, 1e-6F);
+      const float value = mixed.span()[i];
+      between += value > 0.3F && value < 0.7F ? 1 : 0;
+    }
+    // Of half the pairs one is 0 and the other 1, and Beta(1, 1) is uniform.
+    if (alpha == 0.2F) {
+      EXPECT_LT(between, 50);
+    }
+    if (alpha == 1.0F) {
+      EXPECT_NEAR(between, 80, 35);
+    }
+    if (alpha == 8.0F) {
+      EXPECT_GT(between, 130);
+    }
+  }
+}
+
+TEST(Augmentation, IsReadFromTextOrRefused) {
+  const Augmentation how{.rotate = 10, .shift = 2, .flip = 0.1F, .fill = -0.5F};
+  EXPECT_EQ(to_text(how), R"({"fill":-0.5,"flip":0.1,"rotate":10.0,"shift":2.0})");
+  EXPECT_EQ(parse_augmentation(to_text(how)), how);
+  for (const auto& [text, words] : std::vector<std::pair<const char*, const char*>>{
+           {"{\"flip\":2}", "flip: expected a number from 0 to 1, found 2"},
+           {"{\"shift\":0.5}", "shift: expected a whole number"},
+           {"{\"blur\":1}", "expected one of rotate, scale, crop"}}) {
+    expect_mentions(message_of<InvalidArgument>([&] { parse_augmentation(text); }), words);
+  }
+  for (const char* text : {"", "[]", "{\"flip\":\"a\"}"}) {
+    EXPECT_THROW(parse_augmentation(text), FormatError) << text;
+  }
+  EXPECT_THROW(augment({.flip = -1}), InvalidArgument);
+  const auto refused = [](const Augmentation& one, const Tensor& x, const char* words) {
+    Tensor features = x;
+    Targets targets(Labels(static_cast<std::size_t>(x.dim(0)), 0));
+    expect_mentions(
+        message_of<InvalidArgument>([&] { augment(one)(features, targets, Random(1)); }), words);
+  };
+  refused({.mixup = 1}, drawn({2, 3}), "mixup: expected the number of classes");
+  refused({.rotate = 1}, drawn({2, 3}), "expected images");
+  refused({.speed = 1}, drawn({2, 3, 4, 1}), "expected sequences [steps, features]");
+  refused({.saturation = 1}, drawn({2, 3, 4, 1}), "3 channels, found 1");
+}
+
+}  // namespace
+}  // namespace octet::test::augmentation_test

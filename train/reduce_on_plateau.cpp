@@ -1,0 +1,110 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/core/log.h>
+#include <octet/core/parallel.h>
+#include <octet/train/reduce_on_plateau.h>
+#include <octet/train/trainer.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace octet {
+namespace {
+
+/// The name of the state of a WeightAverage that is no average.
+constexpr const char* kDecay = "decay";
+
+}  // namespace
+
+ReduceOnPlateau::ReduceOnPlateau(int patience, PlateauOptions options)
+    : patience_(patience), options_(std::move(options)) {
+  if (patience < 1 || !(options_.factor > 0.0F && options_.factor < 1.0F)) {
+    throw InvalidArgument(
+        fmt::format("ReduceOnPlateau: expected a patience of at least 1 and a factor in (0, 1), "
+                    "found {} and {}",
+                    patience, options_.factor));
+  }
+}
+
+Schedule ReduceOnPlateau::over(Schedule base) const {
+  if (!base) throw InvalidArgument("ReduceOnPlateau: expected a schedule, found an empty function");
+  return [base = std::move(base), factor = factor_](std::uint64_t step) {
+    return base(step) * *factor;
+  };
+}
+
+bool ReduceOnPlateau::take(const EpochRecord& record) {
+  const double score = options_.score ? options_.score(record) : loss_score(record);
+  const bool is_better = score > best_ + options_.min_delta;
+  if (is_better) best_ = score;
+  waited_ = is_better ? 0 : waited_ + 1;
+  if (waited_ < patience_) return false;
+  waited_ = 0;
+  *factor_ *= options_.factor;
+  return true;
+}
+
+void ReduceOnPlateau::on_fit_begin(Trainer& /*trainer*/, const History& history) {
+  best_ = -std::numeric_limits<double>::infinity();
+  waited_ = 0;
+  *factor_ = 1.0F;
+  for (const EpochRecord& record : history) take(record);
+}
+
+void ReduceOnPlateau::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
+  if (!take(record) || !trainer.is_root()) return;
+  log_info(fmt::format("plateau after epoch {}: the learning rate is now {:.3g} of its schedule",
+                       record.epoch, *factor_));
+}
+
+WeightAverage::WeightAverage(float decay) : decay_(decay) {
+  if (decay >= 0.0F && decay < 1.0F) return;
+  throw InvalidArgument(fmt::format("WeightAverage: expected a decay in [0, 1), found {}", decay));
+}
+
+void WeightAverage::on_fit_begin(Trainer& trainer, const History& /*history*/) {
+  // A checkpoint gives them in another order.
+  const std::vector<NamedTensor> known = std::exchange(averages_, {});
+  for (const auto& [name, tensor] : trainer.model().parameters()) {
+    const auto own = std::ranges::find(known, name, &NamedTensor::name);
+    averages_.push_back({name, own == known.end() ? tensor.detach().clone() : own->tensor});
+  }
+}
+
+void WeightAverage::on_step_end(Trainer& trainer, const Progress& /*progress*/) {
+  const std::vector<NamedTensor> parameters = trainer.model().parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const std::span<float> average = averages_[p].tensor.mutable_span();
+    const std::span<const float> now = parameters[p].tensor.span();
+    parallel_for(average.size(), parallel_grain(Work::write_floats, 1),
+                 [&](std::size_t begin, std::size_t end) {
+                   for (std::size_t i = begin; i < end; ++i) {
+                     average[i] = decay_ * average[i] + (1.0F - decay_) * now[i];
+                   }
+                 });
+  }
+}
+
+void WeightAverage::on_fit_end(Trainer& trainer) {
+  for (const auto& [name, tensor] : trainer.model().parameters()) {
+    const auto own = std::ranges::find(averages_, name, &NamedTensor::name);
+    if (own == averages_.end()) continue;
+    std::ranges::copy(own->tensor.span(), Tensor(tensor).mutable_span().begin());
+  }
+}
+
+std::vector<NamedTensor> WeightAverage::state() const {
+  // Never empty, which decides whether a checkpoint has a state for it.
+  std::vector<NamedTensor> state = {{kDecay, Tensor::scalar(decay_)}};
+  state.insert(state.end(), averages_.begin(), averages_.end());
+  return state;
+}
+
+void WeightAverage::set_state(const std::vector<NamedTensor>& state) {
+  averages_.clear();
+  for (const NamedTensor& one : state) {
+    if (one.name != kDecay) averages_.push_back({one.name, one.tensor.detach().clone()});
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <octet/train/callbacks.h>
+#include <octet/train/schedule.h>
+
+#include <memory>
+
+namespace octet {
+
+struct PlateauOptions {
+  /// What the rate is multiplied by, in (0, 1).
+  float factor = 0.1F;
+  /// How much a score has to exceed the best one so far to count as better.
+  double min_delta = 0.0;
+  /// What is watched. Not given: loss_score, as in EarlyStoppingOptions.
+  Score score{};
+};
+
+/// Lowers the learning rate after `patience` epochs in a row without a better score, and then waits
+/// as long again, as ReduceLROnPlateau of Keras does. The optimizer's schedule asks it:
+///
+///     const auto plateau = std::make_shared<ReduceOnPlateau>(3);
+///     Trainer trainer(model, Adam(plateau->over(constant_rate(1e-3F))));
+///     trainer.add_callback(plateau);
+///
+/// The factor follows from the history alone, so that a resumed run has the same rates.
+class ReduceOnPlateau : public Callback {
+ public:
+  /// Throws InvalidArgument for a patience below 1 and a factor outside (0, 1).
+  explicit ReduceOnPlateau(int patience, PlateauOptions options = {});
+
+  /// `base` times what the plateaus so far have left of it.
+  Schedule over(Schedule base) const;
+  float factor() const { return *factor_; }
+
+  void on_fit_begin(Trainer& trainer, const History& history) override;
+  void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
+  bool needs_test_loss() const override { return !options_.score; }
+
+ private:
+  /// Whether the rate falls.
+  bool take(const EpochRecord& record);
+
+  int patience_;
+  PlateauOptions options_;
+  double best_ = -std::numeric_limits<double>::infinity();
+  int waited_ = 0;
+  std::shared_ptr<float> factor_ = std::make_shared<float>(1.0F);
+};
+
+/// Keeps an exponential moving average of the parameters, average = decay average + (1 - decay)
+/// parameter after every step, beginning with the parameters before the first one, and gives it to
+/// the model when fit() ends (B. Polyak and A. Juditsky, SIAM J. Control Optim. 1992, in the form
+/// of Keras). Epochs are evaluated with the parameters themselves; the statistics of batch
+/// normalization are not averaged. Checkpoints hold the averages.
+class WeightAverage : public Callback {
+ public:
+  /// Throws InvalidArgument for a decay outside [0, 1).
+  explicit WeightAverage(float decay);
+
+  void on_fit_begin(Trainer& trainer, const History& history) override;
+  void on_step_end(Trainer& trainer, const Progress& progress) override;
+  void on_fit_end(Trainer& trainer) override;
+  std::vector<NamedTensor> state() const override;
+  void set_state(const std::vector<NamedTensor>& state) override;
+
+ private:
+  float decay_;
+  std::vector<NamedTensor> averages_;
+};
+
+}  // namespace octet

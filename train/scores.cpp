@@ -1,0 +1,304 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/train/metric.h>
+#include <octet/train/scores.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace octet {
+namespace {
+
+void require_equal(std::string_view what, std::size_t found, std::size_t expected) {
+  if (found == expected && expected > 0) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected as many outputs as targets and at least one, found "
+                  "{} and {}",
+                  what, found, expected));
+}
+
+/// What is right and wrong of a class.
+struct ClassCounts {
+  std::uint64_t true_positive = 0;
+  std::uint64_t said = 0;
+  std::uint64_t labelled = 0;
+};
+
+ClassCounts counts_of(const ConfusionMatrix& counts, std::size_t label) {
+  if (label >= counts.size()) {
+    throw InvalidArgument(
+        fmt::format("confusion matrix: expected a class below {}, found {}", counts.size(), label));
+  }
+  ClassCounts result{.true_positive = counts[label][label]};
+  for (std::size_t other = 0; other < counts.size(); ++other) {
+    result.said += counts[other][label];
+    result.labelled += counts[label][other];
+  }
+  return result;
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// The mean over the classes that have examples.
+double mean_over_classes(const ConfusionMatrix& counts,
+                         double (*of)(const ConfusionMatrix&, std::size_t)) {
+  double sum = 0.0;
+  std::size_t classes = 0;
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    if (counts_of(counts, label).labelled == 0) continue;
+    sum += of(counts, label);
+    ++classes;
+  }
+  return classes == 0 ? 0.0 : sum / static_cast<double>(classes);
+}
+
+/// Outputs and labels of rows.
+struct Rows {
+  Tensor outputs;
+  Labels labels;
+};
+
+Tensor as_rows(const Tensor& values) { return values.reshape({-1, values.dim(-1)}); }
+
+/// Labels as they are, or those of targets that are tensors.
+Rows rows_of(std::string_view name, const Tensor& outputs, const Targets& targets) {
+  Rows rows{as_rows(outputs), {}};
+  if (targets.are_labels()) {
+    rows.labels = targets.labels();
+  } else {
+    if (targets.values().shape() != outputs.shape()) {
+      throw InvalidArgument(fmt::format("{}: expected targets of the outputs' shape {}, found {}",
+                                        name, outputs.shape().to_string(),
+                                        targets.values().shape().to_string()));
+    }
+    const Tensor values = as_rows(targets.values());
+    rows.labels = classes_of(
+        values, values.dim(1) == 1 ? std::optional<float>(0.5F) : std::optional<float>());
+  }
+  require_equal(name, static_cast<std::size_t>(rows.outputs.dim(0)), rows.labels.size());
+  return rows;
+}
+
+ConfusionMatrix counts_in(const Rows& rows, float threshold) {
+  const Index width = rows.outputs.dim(1);
+  const Labels said = classes_of(
+      rows.outputs, width == 1 ? std::optional<float>(threshold) : std::optional<float>());
+  return confusion_matrix(said, rows.labels, static_cast<int>(std::max<Index>(width, 2)));
+}
+
+/// The outputs of one class.
+std::vector<float> column_of(const Tensor& rows, Index column) {
+  std::vector<float> values;
+  for (Index row = 0; row < rows.dim(0); ++row) {
+    values.push_back(rows.data()[row * rows.dim(1) + column]);
+  }
+  return values;
+}
+
+double auc_of(const Rows& rows) {
+  const Index width = rows.outputs.dim(1);
+  if (width <= 2) return roc_auc(column_of(rows.outputs, width - 1), rows.labels);
+  double sum = 0.0;
+  for (Index label = 0; label < width; ++label) {
+    Labels is_it(rows.labels.size());
+    std::ranges::transform(rows.labels, is_it.begin(),
+                           [&](std::int32_t one) { return one == label ? 1 : 0; });
+    sum += roc_auc(column_of(rows.outputs, label), is_it);
+  }
+  return sum / static_cast<double>(width);
+}
+
+/// K of "top_K".
+std::optional<int> top_of(std::string_view name) {
+  constexpr std::string_view kTop = "top_";
+  if (!name.starts_with(kTop)) return std::nullopt;
+  int k = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kTop.size(), end, k);
+  return error == std::errc() && stop == end && k > 0 ? std::optional(k) : std::nullopt;
+}
+
+double share_on_diagonal(const ConfusionMatrix& counts) {
+  std::uint64_t right = 0;
+  std::uint64_t all = 0;
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    right += counts[label][label];
+    all = std::accumulate(counts[label].begin(), counts[label].end(), all);
+  }
+  return ratio(right, all);
+}
+
+}  // namespace
+
+ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions,
+                                 std::span<const std::int32_t> labels, int classes) {
+  require_equal("confusion_matrix", predictions.size(), labels.size());
+  const auto size = static_cast<std::size_t>(std::max(classes, 0));
+  ConfusionMatrix counts(size, std::vector<std::uint64_t>(size));
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    for (const std::int32_t one : {labels[i], predictions[i]}) {
+      if (one >= 0 && one < classes) continue;
+      throw InvalidArgument(
+          fmt::format("confusion_matrix: expected classes in [0, {}), found {}", classes, one));
+    }
+    ++counts[static_cast<std::size_t>(labels[i])][static_cast<std::size_t>(predictions[i])];
+  }
+  return counts;
+}
+
+double precision_of(const ConfusionMatrix& counts, std::size_t label) {
+  const ClassCounts own = counts_of(counts, label);
+  return ratio(own.true_positive, own.said);
+}
+
+double recall_of(const ConfusionMatrix& counts, std::size_t label) {
+  const ClassCounts own = counts_of(counts, label);
+  return ratio(own.true_positive, own.labelled);
+}
+
+double f1_of(const ConfusionMatrix& counts, std::size_t label) {
+  const ClassCounts own = counts_of(counts, label);
+  return ratio(2 * own.true_positive, own.said + own.labelled);
+}
+
+double iou_of(const ConfusionMatrix& counts, std::size_t label) {
+  const ClassCounts own = counts_of(counts, label);
+  return ratio(own.true_positive, own.said + own.labelled - own.true_positive);
+}
+
+double top_k_accuracy(const Tensor& outputs, std::span<const std::int32_t> labels, int k) {
+  if (k < 1 || outputs.rank() != 2) {
+    throw InvalidArgument(fmt::format(
+        "top_k_accuracy: expected k of at least 1 and outputs [n, classes], found {} and "
+        "{}",
+        k, outputs.shape().to_string()));
+  }
+  require_equal("top_k_accuracy", static_cast<std::size_t>(outputs.dim(0)), labels.size());
+  const auto classes = static_cast<std::size_t>(outputs.dim(1));
+  std::uint64_t right = 0;
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const std::span<const float> own = outputs.span().subspan(row * classes, classes);
+    const auto label = static_cast<std::size_t>(labels[row]);
+    if (labels[row] < 0 || label >= classes) {
+      throw InvalidArgument(fmt::format("top_k_accuracy: expected labels in [0, {}), found {}",
+                                        classes, labels[row]));
+    }
+    int before = 0;
+    for (std::size_t other = 0; other < classes; ++other) {
+      // NaN counts as wrong.
+      const bool is_less = other < label ? own[other] < own[label] : own[other] <= own[label];
+      before += other != label && !is_less ? 1 : 0;
+    }
+    right += before < k && !std::isnan(own[label]) ? 1 : 0;
+  }
+  return ratio(right, labels.size());
+}
+
+double roc_auc(std::span<const float> scores, std::span<const std::int32_t> labels) {
+  require_equal("roc_auc", scores.size(), labels.size());
+  std::vector<std::pair<float, std::int32_t>> rows;
+  std::uint64_t ones = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if ((labels[i] != 0 && labels[i] != 1) || std::isnan(scores[i])) {
+      throw InvalidArgument(fmt::format(
+          "roc_auc: expected labels 0 and 1 and scores that are numbers, found {} and {} in row {}",
+          labels[i], scores[i], i));
+    }
+    ones += static_cast<std::uint64_t>(labels[i]);
+    rows.emplace_back(scores[i], labels[i]);
+  }
+  const std::uint64_t zeros = labels.size() - ones;
+  if (ones == 0 || zeros == 0) {
+    throw InvalidArgument(fmt::format(
+        "roc_auc: expected examples of both labels, found {} of 0 and {} of 1", zeros, ones));
+  }
+  std::ranges::sort(rows);
+  // Pairs, twice, in whole numbers: an equal score is half a pair.
+  std::uint64_t pairs = 0;
+  std::uint64_t zeros_below = 0;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    std::size_t end = begin;
+    std::uint64_t equal_ones = 0;
+    for (; end < rows.size() && rows[end].first == rows[begin].first; ++end) {
+      equal_ones += static_cast<std::uint64_t>(rows[end].second);
+    }
+    const std::uint64_t equal_zeros = end - begin - equal_ones;
+    pairs += equal_ones * (2 * zeros_below + equal_zeros);
+    zeros_below += equal_zeros;
+    begin = end;
+  }
+  return static_cast<double>(pairs) / 2.0 /
+         (static_cast<double>(ones) * static_cast<double>(zeros));
+}
+
+double mean_absolute_error_of(std::span<const float> outputs, std::span<const float> targets) {
+  require_equal("mean_absolute_error", outputs.size(), targets.size());
+  double sum = 0.0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    sum += std::abs(double{outputs[i]} - double{targets[i]});
+  }
+  return sum / static_cast<double>(targets.size());
+}
+
+double r2_of(std::span<const float> outputs, std::span<const float> targets) {
+  require_equal("r2", outputs.size(), targets.size());
+  double mean = 0.0;
+  for (const float target : targets) mean += double{target};
+  mean /= static_cast<double>(targets.size());
+  double left = 0.0;
+  double all = 0.0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    left += (double{outputs[i]} - double{targets[i]}) * (double{outputs[i]} - double{targets[i]});
+    all += (double{targets[i]} - mean) * (double{targets[i]} - mean);
+  }
+  if (all == 0.0) return left == 0.0 ? 1.0 : 0.0;
+  return 1.0 - left / all;
+}
+
+std::vector<std::string_view> score_names() {
+  return {"accuracy", "top_K",   "precision",           "recall", "f1", "iou",
+          "dice",     "roc_auc", "mean_absolute_error", "r2"};
+}
+
+double score(std::string_view name, const Tensor& outputs, const Targets& targets,
+             float threshold) {
+  using OfClass = double (*)(const ConfusionMatrix&, std::size_t);
+  static constexpr std::pair<std::string_view, OfClass> kMeans[] = {{"precision", precision_of},
+                                                                    {"recall", recall_of},
+                                                                    {"f1", f1_of},
+                                                                    {"dice", f1_of},
+                                                                    {"iou", iou_of}};
+  for (const auto& [own, of] : kMeans) {
+    if (own == name) {
+      return mean_over_classes(counts_in(rows_of(name, outputs, targets), threshold), of);
+    }
+  }
+  if (name == "accuracy") {
+    return share_on_diagonal(counts_in(rows_of(name, outputs, targets), threshold));
+  }
+  if (name == "roc_auc") return auc_of(rows_of(name, outputs, targets));
+  if (const std::optional<int> k = top_of(name)) {
+    const Rows rows = rows_of(name, outputs, targets);
+    return top_k_accuracy(rows.outputs, rows.labels, *k);
+  }
+  if (name != "mean_absolute_error" && name != "r2") {
+    throw InvalidArgument(fmt::format("score: expected one of {}, found \"{}\"",
+                                      fmt::join(score_names(), ", "), printable(name)));
+  }
+  if (targets.are_labels()) {
+    throw InvalidArgument(
+        fmt::format("{}: expected targets that are tensors, found class labels", name));
+  }
+  const Tensor& values = targets.values();
+  return name == "r2" ? r2_of(outputs.span(), values.span())
+                      : mean_absolute_error_of(outputs.span(), values.span());
+}
+
+}  // namespace octet
