@@ -7,6 +7,8 @@
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/data/load_data.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -132,6 +134,24 @@ Dataset normalized_for(const IntegerModel& model, const Dataset& data) {
   return normalization.empty() ? data : normalized(data, normalization);
 }
 
+std::string task_of(const Dataset& data) {
+  if (data.outputs() > 1) return "several outputs, each by its own targets";
+  if (data.has_labels()) {
+    return data.classes() == 2 ? "classification of two classes" : "classification";
+  }
+  const Batch some = data.batch(0, std::min<std::size_t>(data.size(), 100));
+  const std::span<const float> targets = some.targets.values().span();
+  if (std::ranges::equal(targets, some.features.span())) {
+    return "reconstruction of the examples: the error tells anomalies";
+  }
+  const bool are_shares =
+      std::ranges::all_of(targets, [](float value) { return value == 0.0F || value == 1.0F; });
+  if (data.target_shape().rank() >= 2) {
+    return are_shares ? "segmentation: classes of places" : "regression of fields";
+  }
+  return are_shares && data.target_shape().size() > 1 ? "several labels at once" : "regression";
+}
+
 std::string text_of(const DataSplit& data) {
   const Dataset& train = data.train;
   std::string text = fmt::format("data: {}, {} training and {} test ", train.name(), train.size(),
@@ -153,6 +173,7 @@ std::string text_of(const DataSplit& data) {
     text += fmt::format("examples of {}, targets {}\n", fmt::join(shapes, " and "),
                         fmt::join(kinds, " and "));
   }
+  text += fmt::format("task: {}\n", task_of(train));
   if (train.size() == data.test.size() && fingerprint(train) == fingerprint(data.test)) {
     text += "accuracy is that on the training examples; --test-data names others\n";
   }

@@ -49,6 +49,9 @@ DataOptions options_for(const IntegerModel& model, const std::string& path,
 /// The examples as the model takes them: normalized where it says so.
 Dataset normalized_for(const IntegerModel& model, const Dataset& data);
 
+/// What is learned, in words, as the targets tell: the loss and the scores follow from that.
+std::string task_of(const Dataset& data);
+
 /// Describes the examples to the user: how many, their shapes and targets, and whether those that
 /// are scored on are those that are trained on.
 std::string text_of(const DataSplit& data);

@@ -286,6 +286,13 @@ class Run {
                         profile);
   }
 
+  /// The .tflite file of the float model, which says as much of examples as that of the integers.
+  std::vector<std::uint8_t> float_file_of(const Model& model) const {
+    IntegerModel lowered = lower_float(model);
+    for (const auto& [key, text] : results_.example_metadata) lowered.metadata[key] = text;
+    return to_tflite(lowered);
+  }
+
   bool needs_control() const { return options_.control && run_.needs("control"); }
 
   bool train_in_float(Model& model) {
@@ -302,7 +309,7 @@ class Run {
       show(screen_, early_end_text(options_, trainer.history()));
       results_.float_exchange = exchange_of(trainer, results_.float_profile);
       keep_scores(model);
-      const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
+      const std::vector<std::uint8_t> file = float_file_of(model);
       if (group_.is_root()) write_file_atomic(options_.out / application_.float_file(), file);
       run_.keep("bytes", static_cast<double>(file.size()));
       if (!float_model_is_given() && (options_.control || !options_.report.empty())) {
@@ -402,7 +409,7 @@ class Run {
     }
     Model model = load_model(checkpoint, group_);
     // It may be that of a run before this one.
-    if (to_tflite(lower_float(model)) != file_of_run(options_, application_.float_file(), group_)) {
+    if (float_file_of(model) != file_of_run(options_, application_.float_file(), group_)) {
       return std::nullopt;
     }
     set_searched_bits(model);

@@ -98,8 +98,11 @@ Leavings read_run(const fs::path& folder) {
   if (has_checkpoint(run.metrics)) run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
   run.float_model = model_in(folder / "checkpoints" / "float.ckpt");
   // A checkpoint may be that of another run in this folder.
-  if (run.float_model && to_tflite(lower_float(*run.float_model)) != to_tflite(run.in_float)) {
-    run.float_model.reset();
+  if (run.float_model) {
+    IntegerModel lowered = lower_float(*run.float_model);
+    // The file says besides what examples it was trained on.
+    lowered.metadata = run.in_float.metadata;
+    if (to_tflite(lowered) != to_tflite(run.in_float)) run.float_model.reset();
   }
   if (run.float_model) set_bits_of(run.metrics, *run.float_model);
   return run;

@@ -29,7 +29,8 @@ class OctetPredict : public OctetTool {
       const double angle = 6.2832 * random.uniform(2 * i + 1);
       const double degrees = 100 + 30 * radius * std::cos(angle);
       const double share = 0.5 + 0.01 * radius * std::sin(angle);
-      all << i << "," << degrees << "," << share << "," << (out ? R"("worn ""out""")" : "fine") << "\n";
+      all << i << "," << degrees << "," << share << "," << (out ? R"("worn ""out""")" : "fine")
+          << "\n";
       if (i < 20) rows << share << "," << degrees << "\n";
     }
   }
@@ -68,6 +69,11 @@ TEST_F(OctetPredict, SaysClassesOfRecordsWhateverTheirColumnsOrder) {
   const Result text = octet("predict " + model() + "'" + path("rows.csv") + "' --top 1");
   EXPECT_NE(text.out.find("rows.csv, line 2: fine "), std::string::npos) << text.out;
   EXPECT_EQ(std::count(text.out.begin(), text.out.end(), ','), 20) << text.out;
+  // The float model knows as much.
+  const Result in_float =
+      octet("predict '" + path("out/model_float.tflite") + "' '" + path("rows.csv") + "' --json");
+  ASSERT_EQ(in_float.exit_code, 0) << in_float.err;
+  EXPECT_EQ(nlohmann::json::parse(in_float.out).at(3).at("class"), found.at(3).at("class"));
   expect_failure("predict " + model() + "'" + path("nothing.wav") + "'", 1, "nothing.wav");
 }
 
