@@ -22,6 +22,15 @@ if(NOT OCTET_RUNTIME_ONLY)
   endif()
   if(OCTET_BUILD_TOOLS)
     install(TARGETS octet_tool DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    if(NOT CMAKE_CROSSCOMPILING)
+      # Manual pages and completion, which the tool itself writes from its tables of options.
+      install(CODE "set(octet_tool \"$<TARGET_FILE:octet_tool>\")
+set(octet_pages \"${PROJECT_BINARY_DIR}/pages\")
+set(octet_prefix \"${CMAKE_INSTALL_PREFIX}\")
+set(octet_mandir \"${CMAKE_INSTALL_MANDIR}\")
+set(octet_datadir \"${CMAKE_INSTALL_DATADIR}\")")
+      install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_pages.cmake")
+    endif()
   endif()
 endif()
 
@@ -33,7 +42,10 @@ install(FILES
   "${PROJECT_BINARY_DIR}/octetConfig.cmake"
   "${PROJECT_BINARY_DIR}/octetConfigVersion.cmake"
   DESTINATION "${package_dir}")
-install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES LICENSE README.md CHANGELOG.md llms.txt DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+if(NOT OCTET_RUNTIME_ONLY)
+  install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()
 
 # For builds without CMake: `pkg-config --cflags --libs octet`, or octet-runtime.
 function(octet_install_pc name description requires libs)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Every link of the Markdown pages leads to a file and, behind a #, to a heading that are there, and
-# README.md leads to every page of docs/, over other pages or straight. Links to other hosts are not
+# README.md leads to every page of docs/, over other pages or straight, and llms.txt lists it. Links to other hosts are not
 # followed. Usage: links.sh <source folder>
 set -euo pipefail
 cd "$1"
-mapfile -t pages < <(find README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs tests/interop -name '*.md' | sort)
+mapfile -t pages < <(find README.md llms.txt CHANGELOG.md CONTRIBUTING.md SECURITY.md docs tests/interop \( -name '*.md' -o -name llms.txt \) | sort)
 
 # Lines "H page anchor" for headings, as GitHub names them, and "L page line target" for links.
 facts=$(awk '
@@ -63,6 +63,10 @@ done
 for page in "${pages[@]}"; do
   [[ $page != docs/* || -n ${reached[$page]:-} ]] ||
     { echo "$page: no link of README.md leads here" >&2; status=1; }
+done
+for page in "${pages[@]}"; do
+  [[ $page != docs/* || " ${leads_to[llms.txt]:-} " == *" $page "* ]] ||
+    { echo "$page: llms.txt does not list it" >&2; status=1; }
 done
 echo "${#pages[@]} pages, $(grep -c '^L ' <<<"$facts") links"
 exit $status

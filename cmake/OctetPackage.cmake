@@ -1,0 +1,16 @@
+# cpack -G DEB: one package with the tool, the libraries, headers, pages and examples.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "Octet <octet@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+# What the program is linked with; what compiling against the static libraries takes besides is suggested.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libspdlog-dev, zlib1g-dev, libzip-dev, libssl-dev, libprotobuf-dev, libturbojpeg0-dev, libpng-dev, libsndfile1-dev")
+include(CPack)

@@ -1,0 +1,28 @@
+# A step of cmake --install: writes the manual pages and the completion of octet to octet_pages, and installs them.
+file(MAKE_DIRECTORY "${octet_pages}")
+function(octet_write_page file)
+  execute_process(COMMAND "${octet_tool}" help ${ARGN} OUTPUT_FILE "${octet_pages}/${file}" RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "octet: ${octet_tool} help ${ARGN} ended with ${result}")
+  endif()
+endfunction()
+octet_write_page(octet --bash)
+octet_write_page(_octet --zsh)
+octet_write_page(octet.1 --man)
+file(STRINGS "${octet_pages}/octet" line REGEX "compgen -W '.* --help" LIMIT_COUNT 1)
+string(REGEX REPLACE ".*compgen -W '(.*) --help.*" "\\1" commands "${line}")
+separate_arguments(commands)
+set(pages "${octet_pages}/octet.1")
+foreach(command IN LISTS commands)
+  octet_write_page(octet-${command}.1 ${command} --man)
+  list(APPEND pages "${octet_pages}/octet-${command}.1")
+endforeach()
+# An installation may go elsewhere than it was configured for: cmake --install --prefix.
+if(NOT CMAKE_INSTALL_PREFIX)
+  set(CMAKE_INSTALL_PREFIX "${octet_prefix}")
+endif()
+file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${octet_mandir}/man1" TYPE FILE FILES ${pages})
+file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${octet_datadir}/bash-completion/completions" TYPE FILE
+  FILES "${octet_pages}/octet")
+file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${octet_datadir}/zsh/site-functions" TYPE FILE
+  FILES "${octet_pages}/_octet")
