@@ -25,20 +25,25 @@ openblas_with_openmp() {
   [ -n "$found" ] && dirname "$found"
 }
 
-# prepare_peers DIR: sets has_torch and has_onnxruntime (empty where they are missing), packages, and
-# `tuned`, a command in front of PyTorch and libtorch: AVX-512 kernels, which version 1.13 does not
-# choose by itself; no memory given back to the system between steps; OpenBLAS as above, on the
-# kernels that it chooses.
-prepare_peers() {
+# tune_torch DIR: sets has_torch (empty where it is missing), and `tuned`, a command in front of PyTorch and
+# libtorch: AVX-512 kernels, which version 1.13 does not choose by itself; no memory given back to the system between
+# steps; OpenBLAS as above, on the kernels that it chooses.
+tune_torch() {
   local blas
-  packages=$1/packages has_torch="" has_onnxruntime=""
+  has_torch=""
   if /usr/bin/python3 -c 'import numpy, torch' 2>/dev/null; then has_torch=yes; else
     echo "octet: PyTorch is left out: no python3-torch" >&2; fi
-  if bash tests/interop/install.sh "$packages" >&2; then has_onnxruntime=yes; else
-    echo "octet: ONNX Runtime is left out" >&2; fi
   tuned=(env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS
     MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=1073741824)
   if grep -qw avx512f /proc/cpuinfo; then tuned+=(ATEN_CPU_CAPABILITY=avx512); fi
   if blas=$(openblas_with_openmp "$1"); then tuned+=("LD_LIBRARY_PATH=$blas"); else
     echo "octet: OpenBLAS as it is installed: no libopenblas0-openmp" >&2; fi
+}
+
+# prepare_peers DIR: does so, and sets has_onnxruntime and packages.
+prepare_peers() {
+  tune_torch "$1"
+  packages=$1/packages has_onnxruntime=""
+  if bash tests/interop/install.sh "$packages" >&2; then has_onnxruntime=yes; else
+    echo "octet: ONNX Runtime is left out" >&2; fi
 }

@@ -13,8 +13,7 @@ samples=${OCTET_SAMPLES:-200}
 board=$PWD/examples/microcontroller
 bin=$PWD/build/release/bin
 work=$PWD/build/microcontroller
-flags=(-mcpu=cortex-m4 -mthumb -mfloat-abi=soft -O2 -std=c99 -Wall -Wextra -Werror -ffreestanding
-  -ffunction-sections -fdata-sections -DNETWORK_NO_FLOAT)
+. scripts/cortex_m4.sh
 
 octet_install octet_runtime_requirements octet_requirements octet_microcontroller_requirements || {
   echo "microcontroller: SKIPPED: no cross compiler or emulator, and they could not be installed; on Debian or" \
@@ -46,21 +45,6 @@ firmware_bytes() {
 promised() { sed -n "s/^#define NETWORK_$1 \([0-9]*\)$/\1/p" network.h; }
 said() { sed -n "s/^$1 //p" said; }
 failed() { echo "microcontroller: $1" >&2 && return 1; }
-
-# compile PROGRAM [OPTION...]: of what stands in this folder and of examples/microcontroller.
-compile() {
-  local program=$1
-  shift
-  arm-none-eabi-gcc "${flags[@]}" -I"$board" -c network.c -o network.o "$@" ${1:+-Dmain=network_selftest}
-  arm-none-eabi-gcc "${flags[@]}" "$@" -I. -I"$board" -nostdlib -Wl,--gc-sections \
-    -Wl,-Map="$program.map" -T "$board/cortex_m4.ld" "$board"/{startup,firmware}.c network.o -lgcc \
-    -o "$program.elf"
-}
-# emulate PROGRAM: an instruction takes a nanosecond of qemu's time; this board's clock ticks every 40.
-emulate() {
-  timeout 600 qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none -icount shift=0 \
-    -semihosting-config enable=on,target=native -kernel "$1.elf" >said 2>&1 || { cat said >&2 && false; }
-}
 
 # run FILE NAME: a line of the table.
 run() {

@@ -36,7 +36,7 @@ class SequenceSet {
   Dataset to_dataset(std::string name) &&;
 
  private:
-  /// Of a step of an example.
+  /// Counts the features of each step of an example.
   std::size_t features() const;
 
   std::string of_;

@@ -55,7 +55,7 @@ static int32_t @name@_set_row(const int8_t *from, int32_t depth, @name@_row *blo
         if (depth >= 4) {
             word = (uint32_t)@name@_word(from);
         } else {
-            for (int32_t i = 0; i < depth; ++i) {
+            for (int32_t i = 0; i < (depth & 3); ++i) { /* which GCC then knows to be at most 3 */
                 word ^= (uint32_t)(uint8_t)(from[i] ^ -128) << (8 * i);
             }
         }
