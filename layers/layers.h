@@ -44,6 +44,7 @@
 #include <octet/layers/slice.h>
 #include <octet/layers/smooth_activations.h>
 #include <octet/layers/subtract.h>
+#include <octet/layers/svdf.h>
 #include <octet/layers/transposed_conv2d.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
@@ -64,7 +65,7 @@ using OwnLayers =
                MatMul, Maximum, MaxPool1D, MaxPool2D, Minimum, MultiHeadAttention, Multiply,
                Permute, PositionEmbedding, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
                RepeatVector, Reshape, Resizing, ReusedLayer, RMSNormalization, SiLU, SimpleRNN,
-               Slice, Softmax, SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract,
+               Slice, Softmax, SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract, SVDF,
                TransposedConv2D, UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
 
 }  // namespace octet

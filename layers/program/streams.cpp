@@ -79,6 +79,11 @@ bool is_stepwise(const Program& program, const Step& step) {
       if (const auto* join = std::get_if<ConcatenationAttributes>(&step.attributes)) {
         return join->axis == -1 || join->axis == result.rank();
       }
+      if (step.code == OpCode::strided_slice) {
+        // Cuts features alone.
+        const Shape& read = program.values[step.inputs[0]].shape;
+        return read.rank() == 2 && result.rank() == 2 && read[0] == result[0];
+      }
       if (step.code == OpCode::reshape) {
         // Sequences as images of one row, and back.
         const Shape& read = program.values[step.inputs[0]].shape;

@@ -201,6 +201,20 @@ void expect_same(const IntegerModel& whole, const IntegerModel& piece, const Ste
   }
 }
 
+TEST(StepModel, OfAnSVDFComputesTheSame) {
+  for (const Index rank : {1, 3}) {
+    Model model("filters");
+    const Value x = model.add(SVDF(4, 5, Activation::relu, {.rank = rank}), model.input({12, 3}));
+    model.output(model.add(SVDF(3, 2, Activation::none, {.rank = rank}), x));
+    model.build(1);
+    Model quantized = quantize_model(model);
+    calibrate(quantized, random_tensor({20, 12, 3}, 1));
+    const StepModel one = step_model(quantized);
+    EXPECT_EQ(one.delays, std::vector<Index>{0});
+    expect_same(lower(quantized), lower(one), one, 12, 1);
+  }
+}
+
 TEST(StepModel, WaitsForWhatAConvolutionLooksAheadTo) {
   for (const Index size : {3, 4, 5, 6}) {
     for (const Index stride : {1, 2}) {
