@@ -27,9 +27,8 @@ std::string to_string(Decision decision);
 ///   percentage point or more, or their mean absolute error is a tenth larger; or accuracy is not
 ///   above the share of the commonest class by more than chance (Wilson's interval);
 /// - caution: they are significantly worse by less, the interval of accuracy is wider than 10
-/// points,
-///   a class of 5 examples or more is never recognized, scores are those of training examples, or
-///   runtimes refuse the model.
+///   points, a class of 5 examples or more is never recognized, scores are those of training
+///   examples, or runtimes refuse the model.
 Verdict judge(const Report& report);
 
 }  // namespace octet

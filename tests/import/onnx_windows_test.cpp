@@ -247,8 +247,8 @@ TEST(OnnxPad, OfAnyAxesAndRank) {
     Shape examples;
     Integers front;
     Integers behind;
-    /// Of an image operator, so that the model has its axes in another order, as it has those of
-    /// sequences.
+    /// Whether the pads are of what an image operator gives: the model has its axes, as those of
+    /// sequences, in another order.
     bool moved = false;
   };
   for (const auto& [examples, front, behind, moved] :

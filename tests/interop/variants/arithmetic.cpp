@@ -66,7 +66,7 @@ void add_with_constants(Variants& all) {
   }
 }
 
-/// Of two results: "x" and "s", which is -0.5 x + 0.25.
+/// Arithmetic of two results: "x" and "s", which is -0.5 x + 0.25.
 void add_of_results(Variants& all) {
   const auto of = [&](const std::string& name, const std::string& code, const Strings& inputs,
                       const std::vector<Message>& attributes = {}, int opset = 13,

@@ -10,7 +10,7 @@ struct Case {
   Integers x = kImages;
   int opset = 17;
   std::string refused{};
-  /// Of a ReLU, whose values are 0 or more.
+  /// Whether x comes from a ReLU, so that it is 0 or more.
   bool behind_relu = false;
 };
 
