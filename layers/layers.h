@@ -16,6 +16,7 @@
 #include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/dot.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/embedding.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/global_pool2d.h>
 #include <octet/layers/gru.h>
@@ -59,13 +60,13 @@ struct LayerTypes {};
 using OwnLayers =
     LayerTypes<ActivationLayer, Add, Average, AveragePool1D, AveragePool2D, BatchNorm,
                Bidirectional, CellState, ChannelIdentity, Concatenate, Conv1D, Conv2D, Cropping1D,
-               Cropping2D, Dense, DepthwiseConv1D, DepthwiseConv2D, Dot, Dropout, ELU, Flatten,
-               FoldedBatchNorm, GELU, GlobalAveragePool1D, GlobalAveragePool2D, GlobalMaxPool1D,
-               GlobalMaxPool2D, GRU, HardSwish, InputLayer, LayerNormalization, LeakyReLU, LSTM,
-               MatMul, Maximum, MaxPool1D, MaxPool2D, Minimum, MultiHeadAttention, Multiply,
-               Permute, PositionEmbedding, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
-               RepeatVector, Reshape, Resizing, ReusedLayer, RMSNormalization, SiLU, SimpleRNN,
-               Slice, Softmax, SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract, SVDF,
-               TransposedConv2D, UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
+               Cropping2D, Dense, DepthwiseConv1D, DepthwiseConv2D, Dot, Dropout, ELU, Embedding,
+               Flatten, FoldedBatchNorm, GELU, GlobalAveragePool1D, GlobalAveragePool2D,
+               GlobalMaxPool1D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LayerNormalization,
+               LeakyReLU, LSTM, MatMul, Maximum, MaxPool1D, MaxPool2D, Minimum, MultiHeadAttention,
+               Multiply, Permute, PositionEmbedding, PReLU, QuantizeLayer, QuantizeWrapper, ReLU,
+               ReLU6, RepeatVector, Reshape, Resizing, ReusedLayer, RMSNormalization, SiLU,
+               SimpleRNN, Slice, Softmax, SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract,
+               SVDF, TransposedConv2D, UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
 
 }  // namespace octet

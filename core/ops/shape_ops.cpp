@@ -9,6 +9,7 @@
 #include <octet/core/tensor_internal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
@@ -236,6 +237,38 @@ Tensor slice(const Tensor& x, const std::vector<AxisSlice>& axes) {
   });
 }
 
+Tensor gather_rows(const Tensor& table, const Tensor& indices, std::string_view who) {
+  if (table.rank() != 2) {
+    throw InvalidArgument(fmt::format("{}: expected a table [rows, features], found {}", who,
+                                      table.shape().to_string()));
+  }
+  std::vector<Index> places;
+  places.reserve(static_cast<std::size_t>(indices.size()));
+  for (const float index : indices.span()) {
+    const float whole = std::trunc(index);
+    if (!(whole >= 0.0F && whole < static_cast<float>(table.dim(0)))) {
+      throw InvalidArgument(
+          fmt::format("{}: expected indices from 0 to {}, found {} as number {}; is it of another "
+                      "vocabulary?",
+                      who, table.dim(0) - 1, index, places.size()));
+    }
+    places.push_back(static_cast<Index>(whole));
+  }
+  const Index row = table.dim(1);
+  std::vector<Index> dims(indices.shape().begin(), indices.shape().end());
+  dims.push_back(row);
+  const Tensor y = moved(table, Shape(std::move(dims)), [&](const auto* from, auto* to) {
+    for (const Index place : places) to = std::copy_n(from + place * row, row, to);
+  });
+  return detail::record_part("gather_rows", y, table,
+                             [places = std::move(places), row](const Tensor& g, Tensor& sum) {
+                               const float* from = g.data();
+                               for (const Index place : places) {
+                                 float* const to = sum.mutable_data() + place * row;
+                                 for (Index i = 0; i < row; ++i) to[i] += *from++;
+                               }
+                             });
+}
 Tensor slice(const Tensor& x, Index begin, Index end) {
   if (x.rank() == 0) throw InvalidArgument("slice: expected rank 1 or more, found a scalar");
   if (begin < 0 || begin > end || end > x.shape()[0]) {

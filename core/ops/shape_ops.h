@@ -2,6 +2,8 @@
 
 #include <octet/core/tensor.h>
 
+#include <string_view>
+
 #include <vector>
 
 namespace octet {
@@ -13,6 +15,11 @@ namespace octet {
 /// others leave. Throws InvalidArgument where the counts differ.
 Tensor reshape(const Tensor& x, const Shape& shape);
 
+/// Returns rows of a table: y[.., :] = table[indices[..], :], for a table [rows, features] and
+/// whole numbers, of which a fraction is dropped. The gradient of a row is the sum of those of all
+/// that name it. Throws InvalidArgument for a table of another rank and, naming `who`, for an index
+/// outside of it.
+Tensor gather_rows(const Tensor& table, const Tensor& indices, std::string_view who);
 /// The transposed copy of a matrix. Throws InvalidArgument for other ranks.
 Tensor transpose(const Tensor& x);
 

@@ -22,14 +22,16 @@ OnnxType stored_type(const ModelTensor& tensor) {
   switch (tensor.dtype) {
     case DType::float32:
       return OnnxType::float32;
+    case DType::int32:
+      return OnnxType::int32;
     case DType::uint8:
       return OnnxType::uint8;
     case DType::int8:
       return OnnxType::int8;
     default:
       throw InvalidArgument(
-          fmt::format("tensor '{}' is {}; expected float32, int8 or uint8, the types that "
-                      "QuantizeLinear knows",
+          fmt::format("tensor '{}' is {}; expected float32, int32, int8 or uint8, the types "
+                      "of reals, of indices and of quantized values",
                       tensor.name, to_string(tensor.dtype)));
   }
 }

@@ -185,6 +185,10 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return sliced(step, x[0]);
     case OpCode::transpose:
       return transposed(step, x[0]);
+    case OpCode::gather:
+      return gather_rows(
+          x[0], x[1],
+          fmt::format("layer \"{}\" of type {}", step.layer->name(), step.layer->type()));
     case OpCode::reshape:
       return x[0].reshape(result.with_batch(x[0].dim(0)));
     case OpCode::relu:
@@ -216,7 +220,6 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::depthwise_conv_2d:
     case OpCode::dequantize:
     case OpCode::fully_connected:
-    case OpCode::gather:
     case OpCode::mean:
     case OpCode::padv2:
     case OpCode::quantize:

@@ -250,8 +250,21 @@ std::int32_t Lowering::result(const Current& now, std::span<const std::int32_t> 
   return builder_.activation(name, integer_type_of(params), now.result.shape, params);
 }
 
+/// GATHER of a table, the first input, by indices, which are floats: CAST makes integers of them.
+std::int32_t Lowering::lookup(const Current& now, std::span<const std::int32_t> inputs) {
+  const std::int32_t table = now.on_integers ? inputs[0] : reals_of(inputs[0]);
+  const std::int32_t floats = reals_of(inputs[1]);
+  const std::int32_t indices = builder_.activation(now.result.name() + "/indices", DType::int32,
+                                                   tensor(floats).example_shape());
+  builder_.op(OpCode::cast, {floats}, indices);
+  const std::int32_t output = result(now, {&table, 1}, "");
+  builder_.op(OpCode::gather, {indices, table}, output, now.step.attributes);
+  return output;
+}
+
 std::int32_t Lowering::operation(const Current& now, std::span<const std::int32_t> inputs) {
   const Step& step = now.step;
+  if (step.code == OpCode::gather) return lookup(now, inputs);
   std::vector<std::int32_t> read(inputs.begin(), inputs.end());
   if (!now.on_integers) {
     for (std::int32_t& input : read) input = reals_of(input);

@@ -77,6 +77,7 @@ class Lowering {
 
   Current current(const Step& step, const Program::Value& result);
   std::int32_t operation(const Current& now, std::span<const std::int32_t> inputs);
+  std::int32_t lookup(const Current& now, std::span<const std::int32_t> inputs);
   std::int32_t linear(const Current& now, std::int32_t input);
   std::int32_t with_zeros(const Current& now, std::int32_t images, const Padding2D& zeros);
   std::int32_t function(const Current& now, std::int32_t input);

@@ -177,7 +177,7 @@ class Quantization {
       added_[i] = copy->name();
       const bool brings_examples = is_input(*copy);
       const Result result = added(std::move(copy), inputs_of(i));
-      if (!brings_examples) return result;
+      if (!brings_examples || gives_indices(i)) return result;
       auto quantizer = default_input_quantizer(options_, spec_of(i));
       return added(std::make_unique<QuantizeLayer>(std::move(quantizer), options_), {result});
     }
@@ -197,6 +197,26 @@ class Quantization {
       results_[clamp] = result;
     }
     return result;
+  }
+
+  /// Whether layer `i`, an input, brings indices, which have no scale. Throws InvalidArgument where
+  /// another layer reads them, too.
+  bool gives_indices(std::size_t i) const {
+    const Layer* other = nullptr;
+    bool any = false;
+    for (const std::size_t reader : source_.readers(i)) {
+      const Layer& layer = *source_.layers()[reader];
+      if (reads_indices(layer)) {
+        any = true;
+      } else {
+        other = &layer;
+      }
+    }
+    if (!any || other == nullptr) return any;
+    throw InvalidArgument(
+        fmt::format("quantize_model: expected layers that look up indices alone to read input "
+                    "\"{}\", found \"{}\" of type {}; give that an input of its own",
+                    source_.layers()[i]->name(), other->name(), other->type()));
   }
 
   /// The config of layer `i`, whose activation layer `clamp` becomes.
@@ -239,7 +259,8 @@ class Quantization {
                      : ResultRule::unknown;
     std::vector<Result> inputs;
     for (const std::size_t input : source_.inputs_of(i)) {
-      const bool anew = is_quantized && needs_quantize_layer(results_[input].form, rule);
+      const bool anew = is_quantized && needs_quantize_layer(results_[input].form, rule) &&
+                        !reads_indices(*source_.layers()[i]);
       inputs.push_back(anew ? integers_of(input) : results_[input]);
     }
     return inputs;

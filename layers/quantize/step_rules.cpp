@@ -20,6 +20,8 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
     case Step::Kind::op:
       break;
   }
+  // Of its first input, the table.
+  if (step.code == OpCode::gather) return ResultRule::as_input;
   if (only_clamps(step.code, rounding)) return ResultRule::clamps;
   switch (definition(step.code).output_grid) {
     case OutputGrid::measured:
@@ -67,6 +69,14 @@ bool is_linear_alone(const Layer& layer) {
   return linear == 1;
 }
 
+bool reads_indices(const Layer& layer) {
+  const Program program = program_of(layer);
+  return std::ranges::any_of(program.steps, [](const Step& step) {
+    // The input of the layer is its first value.
+    return step.kind == Step::Kind::op && step.code == OpCode::gather && step.inputs[1] == 0;
+  });
+}
+
 bool only_clamps(OpCode code, Rounding rounding) {
   return code == OpCode::relu6 && rounding == Rounding::double_rounding;
 }
@@ -77,6 +87,7 @@ bool measures_result(const Step& step, Rounding rounding) {
 
 QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
                           const std::optional<QuantParams>& measured, const std::string& owner) {
+  if (code == OpCode::gather) return inputs[0];
   const OperatorDefinition& about = definition(code);
   switch (about.output_grid) {
     case OutputGrid::fixed:
@@ -111,6 +122,8 @@ bool is_on_integers(const Step& step, std::span<const ValueForm> read) {
     case Step::Kind::op:
       break;
   }
+  // Indices are no integers with a scale.
+  if (step.code == OpCode::gather) return read[0].is_integer;
   // Its inputs are quantized for it where they have other scales.
   if (scheme.result == nullptr && rule == ResultRule::as_inputs) return true;
   if (!std::ranges::all_of(read, &ValueForm::is_integer)) return false;
