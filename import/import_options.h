@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/shape.h>
+#include <octet/import/import_report.h>
 
 #include <map>
 #include <string>
@@ -26,6 +27,8 @@ struct ImportOptions {
   std::vector<std::string> to{};
   /// How inputs of three and four axes lie in .onnx files.
   InputLayout layout = InputLayout::of_readers;
+  /// Gets what became of the file's nodes; null: nobody asks.
+  ImportReport* report = nullptr;
 };
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/reshape.h>
+#include <octet/layers/sequence_shapes.h>
 #include <octet/layers/zero_padding2d.h>
 
 #include <memory>

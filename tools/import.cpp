@@ -1,6 +1,8 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
+#include <octet/layers/input.h>
+#include <octet/layers/quantize/result_rule.h>
 
 #include <algorithm>
 #include <charconv>
@@ -36,6 +38,25 @@ std::pair<std::string, std::vector<Index>> named_shape(const std::string& text) 
   return {text.substr(0, equals), std::move(extents)};
 }
 
+/// What became of the file's nodes, and what of the model stays as it is when it is quantized.
+void show_report(const Model& model, const ImportReport& report) {
+  show("{} nodes: {} folded into constants, {} passed on, {} of {} transpositions removed\n",
+       report.nodes, report.folded, report.passed_on, report.transposes_removed, report.transposes);
+  for (const auto& [op, name, layers] : report.made) {
+    show("  {} '{}': {}\n", printable(op), printable(name),
+         layers.empty() ? "no layer" : fmt::format("{}", fmt::join(layers, ", ")));
+  }
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    const Layer& layer = *model.layers()[i];
+    const std::size_t used = model.used_layer(i);
+    if (used != i) {
+      show("weights shared: {} has those of {}\n", layer.name(), model.layers()[used]->name());
+    } else if (!is_input(layer) && result_rule(layer, Rounding::fp32) == ResultRule::unknown) {
+      show("in float: {} has no integers to be quantized to\n", layer.name());
+    }
+  }
+}
+
 }  // namespace
 
 void import_model(const ImportCommand& options) {
@@ -43,10 +64,13 @@ void import_model(const ImportCommand& options) {
   if (options.layout == "nchw") asked.layout = InputLayout::channels_first;
   if (options.layout == "nhwc") asked.layout = InputLayout::as_given;
   for (const std::string& shape : options.shapes) asked.shapes.insert(named_shape(shape));
+  ImportReport report;
+  asked.report = &report;
   const Model model = read_float_model(options.file, asked);
   model.save(options.out);
   // Names of layers come from the file; they have letters, digits, '.', '-' and '_' alone.
   show("{}", model.summary());
+  if (report.nodes > 0) show_report(model, report);
 }
 
 }  // namespace octet::tools

@@ -118,8 +118,10 @@ Model Builder::build() {
   require_known(graph_, refused_);
   add_inputs();
   for (const Node& node : graph_.nodes) {
+    const std::size_t before = model_.layers().size();
     try {
       in_node(node, [&] { import(node); });
+      report(node, before);
     } catch (const InvalidArgument& error) {
       refused_.insert(node.name);
       refuse("{}; the other {} of {} nodes are of operators that would import", error.what(),
@@ -211,7 +213,7 @@ void Builder::import(const Node& node) {
     value = Constant{{static_cast<Index>(extents.size())}, std::move(extents)};
   }
   if (value.has_value()) {
-    graph_.constants.emplace(node.output(), std::move(*value));
+    graph_.define(node.output(), std::move(*value));
   } else {
     const Operator* op = find_operator(node.op);
     if (op == nullptr) refuse("Octet does not compute it of shapes");
@@ -403,6 +405,24 @@ Imported Builder::with_zeros(const Node& node, const Imported& x, Index axis, In
   result.logical = x.logical.with_dim(axis, x.logical[axis] + front + behind);
   result.not_negative = x.not_negative;
   return result;
+}
+
+/// Takes down the layers that `node` has added behind the first `before`.
+void Builder::report(const Node& node, std::size_t before) {
+  ImportReport& report = graph_.report;
+  if (graph_.constant(node.output()) != nullptr) {
+    ++report.folded;
+    return;
+  }
+  ImportReport::Made made{node.op, node.name, {}};
+  for (std::size_t i = before; i < model_.layers().size(); ++i) {
+    made.layers.push_back(model_.layers()[i]->name());
+  }
+  if (node.op == "Transpose") {
+    ++report.transposes;
+    if (made.layers.empty()) ++report.transposes_removed;
+  }
+  report.made.push_back(std::move(made));
 }
 
 void Builder::set_weights() {

@@ -120,6 +120,7 @@ class Builder {
   void add_outputs();
   Imported as_result(const Node& node, const Imported& x);
   void set_weights();
+  void report(const Node& node, std::size_t before);
   std::string unique_name(const Node& node);
 
   Graph& graph_;

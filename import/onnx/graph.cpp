@@ -53,7 +53,11 @@ std::vector<std::int64_t> Node::integers(std::string_view key) const {
 
 const Constant* Graph::constant(const std::string& value) const {
   const auto found = constants.find(value);
-  return found == constants.end() ? nullptr : &found->second;
+  return found == constants.end() ? nullptr : found->second.get();
+}
+
+bool Graph::define(const std::string& value, Constant constant) {
+  return constants.emplace(value, std::make_shared<const Constant>(std::move(constant))).second;
 }
 
 void Graph::spend(std::size_t elements) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -117,7 +118,8 @@ struct Graph {
   std::string name;
   std::int64_t opset = 0;
   std::vector<Node> nodes;
-  std::map<std::string, Constant, std::less<>> constants;
+  /// Copies of a graph share them.
+  std::map<std::string, std::shared_ptr<const Constant>, std::less<>> constants;
   std::vector<GraphInput> inputs;
   InputLayout layout = InputLayout::of_readers;
   std::vector<std::string> outputs;
@@ -128,9 +130,13 @@ struct Graph {
   std::size_t budget = 0;
   /// How many of these may be one number, repeated: each may then become weights of a layer, too.
   std::size_t filled_budget = 0;
+  /// What became of nodes.
+  ImportReport report{};
 
   /// The constant of that name; null where there is none.
   const Constant* constant(const std::string& value) const;
+  /// Adds a constant; false where there is one of that name.
+  bool define(const std::string& value, Constant constant);
   /// Takes `elements` from the budget. Throws FormatError where they are too many.
   void spend(std::size_t elements);
   /// Takes `elements` that are filled with one number from theirs.

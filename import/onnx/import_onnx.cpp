@@ -8,21 +8,17 @@ namespace {
 
 namespace onnx = detail::onnx_import;
 
-/// A file and where its external weights are.
-struct Source {
-  std::span<const std::uint8_t> bytes;
-  std::optional<std::filesystem::path> folder;
-};
-
 /// Writes the names of the nodes at fault to `refused` where the graph cannot be imported.
-Model import_graph(const Source& source, const ImportOptions& options,
+Model import_graph(onnx::Graph graph, const ImportOptions& options,
                    std::set<std::string>& refused) {
-  onnx::Graph graph = onnx::parse(source.bytes, source.folder);
   onnx::cut(graph, options);
+  graph.report.nodes = graph.nodes.size();
   onnx::simplify(graph);
   onnx::Builder builder(graph);
   try {
-    return builder.build();
+    Model model = builder.build();
+    if (options.report != nullptr) *options.report = std::move(graph.report);
+    return model;
   } catch (const InvalidArgument&) {
     refused.insert(builder.refused().begin(), builder.refused().end());
     throw;
@@ -31,18 +27,18 @@ Model import_graph(const Source& source, const ImportOptions& options,
 
 /// The `to` that leaves out what cannot be imported at the end of the file, by trying; none where
 /// there is no such.
-std::vector<std::string> proposed_ends(const Source& source, ImportOptions options,
+std::vector<std::string> proposed_ends(const onnx::Graph& whole, ImportOptions options,
                                        std::set<std::string> refused) {
   constexpr int kMostTries = 8;
   for (int i = 0; i < kMostTries; ++i) {
-    onnx::Graph graph = onnx::parse(source.bytes, source.folder);
+    onnx::Graph graph = whole;
     onnx::cut(graph, options);
     const std::vector<std::string> ends = onnx::ends_in_front_of(graph, refused);
     if (ends.empty()) return {};
     const std::size_t before = refused.size();
     try {
       options.to = ends;
-      import_graph(source, options, refused);
+      import_graph(whole, options, refused);
       return ends;
     } catch (const InvalidArgument&) {
       if (refused.size() == before) return {};
@@ -52,13 +48,16 @@ std::vector<std::string> proposed_ends(const Source& source, ImportOptions optio
   return {};
 }
 
-Model import_source(const Source& source, const ImportOptions& options) {
+Model import_file(std::span<const std::uint8_t> bytes,
+                  const std::optional<std::filesystem::path>& folder,
+                  const ImportOptions& options) {
+  const onnx::Graph whole = onnx::parse(bytes, folder);
   std::set<std::string> refused;
   try {
-    return import_graph(source, options, refused);
+    return import_graph(whole, options, refused);
   } catch (const InvalidArgument& error) {
     if (refused.empty() || !options.to.empty()) throw;
-    const std::vector<std::string> ends = proposed_ends(source, options, refused);
+    const std::vector<std::string> ends = proposed_ends(whole, options, refused);
     if (ends.empty()) throw;
     throw InvalidArgument(error.what() + onnx::proposal(ends));
   }
@@ -69,7 +68,7 @@ Model import_source(const Source& source, const ImportOptions& options) {
 Model import_onnx(const std::filesystem::path& path, const ImportOptions& options) {
   const MappedFile file(path);
   try {
-    return import_source({file.bytes(), path.parent_path()}, options);
+    return import_file(file.bytes(), path.parent_path(), options);
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const InvalidArgument& error) {
@@ -78,7 +77,7 @@ Model import_onnx(const std::filesystem::path& path, const ImportOptions& option
 }
 
 Model import_onnx(std::span<const std::uint8_t> bytes, const ImportOptions& options) {
-  return import_source({bytes, std::nullopt}, options);
+  return import_file(bytes, std::nullopt, options);
 }
 
 }  // namespace octet

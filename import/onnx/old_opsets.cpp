@@ -50,7 +50,7 @@ class Renewal {
   std::string add(Constant constant, const Node& node) {
     graph_.spend(constant.size());
     std::string name = node.output() + "/renewed";
-    graph_.constants.emplace(name, std::move(constant));
+    graph_.define(name, std::move(constant));
     return name;
   }
 

@@ -162,7 +162,7 @@ Graph graph_of(const onnx::ModelProto& model, std::size_t file_bytes,
   graph.name = proto.name();
   TensorReader tensors(folder);
   for (const auto& tensor : proto.initializer()) {
-    if (!graph.constants.emplace(tensor.name(), tensors.read(tensor)).second) {
+    if (!graph.define(tensor.name(), tensors.read(tensor))) {
       fail_format("value \"{}\" is given twice", printable(tensor.name()));
     }
   }

@@ -63,8 +63,7 @@ std::vector<Node> pairs_of(const Node& node, Graph& graph) {
   }
   if (is_mean) {
     const std::string count = node.output() + "/count";
-    graph.constants.emplace(
-        count, Constant{{}, std::vector<float>{static_cast<float>(node.inputs.size())}});
+    graph.define(count, Constant{{}, std::vector<float>{static_cast<float>(node.inputs.size())}});
     append("Div", last, count, node.output());
   }
   return pairs;
@@ -83,12 +82,14 @@ void fold(Graph& graph) {
     if (is_constant(graph, node)) {
       const auto inputs = constants_of(graph, node);
       if (auto value = in_node(node, [&] { return evaluate(node, inputs, graph); })) {
-        graph.constants.emplace(node.output(), std::move(*value));
+        graph.define(node.output(), std::move(*value));
+        ++graph.report.folded;
         continue;
       }
     }
     if (node.has(0) && in_node(node, [&] { return passes_on(graph, node); })) {
       instead.emplace(node.output(), node.inputs[0]);
+      ++graph.report.passed_on;
       continue;
     }
     if (takes_any(node)) {
@@ -154,7 +155,7 @@ class Merger {
       if (!dense && !conv) continue;
       const std::string name = add.inputs[constant] + "/bias of " + add.output();
       graph_.spend(bias->size());
-      graph_.constants.emplace(name, Constant{{static_cast<Index>(bias->size())}, bias->data});
+      graph_.define(name, Constant{{static_cast<Index>(bias->size())}, bias->data});
       const std::string output = add.output();
       add = *linear;
       add.outputs = {output};

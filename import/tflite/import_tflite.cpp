@@ -28,10 +28,26 @@ const ModelTensor& tensor_at(const IntegerModel& source, std::int32_t index) {
   return source.tensors.at(static_cast<std::size_t>(index));
 }
 
+/// What GATHER looks up, which an Embedding takes as floats.
+std::set<std::int32_t> indices_in(const IntegerModel& source) {
+  std::set<std::int32_t> found;
+  for (const Operator& op : source.operators) {
+    if (op.code == OpCode::gather) found.insert(op.inputs.at(0));
+  }
+  for (const Operator& op : source.operators) {
+    if (op.code == OpCode::gather) continue;
+    for (const std::int32_t input : op.inputs) found.erase(input);
+  }
+  return found;
+}
+
 /// Throws where a computed tensor is no batch of reals.
 void require_float(const IntegerModel& source) {
-  for (const ModelTensor& tensor : source.tensors) {
+  const std::set<std::int32_t> indices = indices_in(source);
+  for (std::int32_t i = 0; i < std::ssize(source.tensors); ++i) {
+    const ModelTensor& tensor = tensor_at(source, i);
     if (tensor.is_constant() || tensor.dtype == DType::float32) continue;
+    if (tensor.dtype == DType::int32 && indices.contains(i)) continue;
     throw FormatError(
         fmt::format("import_tflite: expected values of float32 or codes with a scale, found tensor "
                     "\"{}\" of type {} without one",
@@ -109,7 +125,7 @@ class ImportedGraph {
   explicit ImportedGraph(const IntegerModel& source)
       : source_(source), model_(source.name.empty() ? "model" : source.name) {}
 
-  Model build(std::set<std::int32_t>& refusals) {
+  Model build(std::set<std::int32_t>& refusals, ImportReport* report) {
     std::vector<OperatorLayers> converted = convert_all(source_, refusals);
     for (const std::int32_t input : source_.inputs) {
       const ModelTensor& tensor = tensor_at(source_, input);
@@ -120,6 +136,8 @@ class ImportedGraph {
     model_.build();
     for (const auto& [layer, tensors] : weights_) set_weights(*model_.layers()[layer], tensors);
     check_shapes();
+    report_.nodes = source_.operators.size();
+    if (report != nullptr) *report = std::move(report_);
     return std::move(model_);
   }
 
@@ -132,11 +150,15 @@ class ImportedGraph {
   }
 
   void add(OperatorLayers converted) {
+    ImportReport::Made made{
+        std::string(to_string(converted.code)), tensor_at(source_, converted.result).name, {}};
+    if (converted.code == OpCode::transpose) ++report_.transposes;
     std::vector<Value> reads;
     for (const std::int32_t input : converted.inputs) reads.push_back(value_of(input));
     const auto append = [&](std::unique_ptr<Layer> layer, bool is_last) {
       const std::string& result = tensor_at(source_, converted.result).name;
       layer->set_name(name_for(is_last ? result : "", to_string(converted.code)));
+      made.layers.push_back(layer->name());
       reads = {model_.add(std::move(layer), reads)};
     };
     for (std::size_t i = 0; i < converted.layers.size(); ++i) {
@@ -151,6 +173,9 @@ class ImportedGraph {
       append(std::move(converted.last->layer), true);
     }
     values_[converted.result] = reads.front();
+    report_.made.push_back(std::move(made));
+    // A CAST of indices, which stay floats, has no layer.
+    if (converted.layers.empty() && !converted.last) return;
     results_.emplace_back(model_.layers().size() - 1, converted.result);
   }
 
@@ -193,6 +218,7 @@ class ImportedGraph {
 
   const IntegerModel& source_;
   Model model_;
+  ImportReport report_;
   std::map<std::int32_t, Value> values_;
   std::set<std::string> names_;
   /// By position of the layer in the model.
@@ -200,11 +226,12 @@ class ImportedGraph {
   std::vector<std::pair<std::size_t, std::int32_t>> results_;
 };
 
-Model import_reals(const IntegerModel& source, std::set<std::int32_t>& refusals) {
+Model import_reals(const IntegerModel& source, std::set<std::int32_t>& refusals,
+                   ImportReport* report) {
   source.validate();
   require_float(source);
   try {
-    return ImportedGraph(source).build(refusals);
+    return ImportedGraph(source).build(refusals, report);
   } catch (const InvalidArgument& error) {
     throw FormatError(fmt::format("import_tflite: {}", error.what()));
   }
@@ -234,7 +261,7 @@ std::vector<std::string> ends_of(const IntegerModel& source,
 /// Imports what `reading` asks for. Where that fails, `ends` is what leaves out the operators that
 /// were refused, if there are such.
 Model import_part(std::span<const std::uint8_t> bytes, const TfliteReading& reading,
-                  std::vector<std::string>& ends) {
+                  std::vector<std::string>& ends, ImportReport* report = nullptr) {
   IntegerModel source;
   try {
     source = detail::real_model(detail::read_part(bytes, reading));
@@ -246,7 +273,7 @@ Model import_part(std::span<const std::uint8_t> bytes, const TfliteReading& read
   }
   std::set<std::int32_t> refusals;
   try {
-    return import_reals(source, refusals);
+    return import_reals(source, refusals, report);
   } catch (const FormatError&) {
     if (!refusals.empty()) ends = ends_of(source, refusals);
     throw;
@@ -269,10 +296,11 @@ std::vector<std::string> tried_ends(std::span<const std::uint8_t> bytes, TfliteR
   return {};
 }
 
-Model import_or_propose(std::span<const std::uint8_t> bytes, const TfliteReading& reading) {
+Model import_or_propose(std::span<const std::uint8_t> bytes, const TfliteReading& reading,
+                        ImportReport* report) {
   std::vector<std::string> ends;
   try {
-    return import_part(bytes, reading, ends);
+    return import_part(bytes, reading, ends, report);
   } catch (const FormatError& error) {
     if (!reading.to.empty()) throw;
     const std::string what = error.what();
@@ -286,7 +314,7 @@ Model import_or_propose(std::span<const std::uint8_t> bytes, const TfliteReading
 
 Model import_float_model(const IntegerModel& source) {
   std::set<std::int32_t> refusals;
-  return import_reals(source, refusals);
+  return import_reals(source, refusals, nullptr);
 }
 
 Model import_tflite(const std::filesystem::path& path, const ImportOptions& options) {
@@ -305,7 +333,8 @@ Model import_tflite(const std::filesystem::path& path, const ImportOptions& opti
   const MappedFile file(path);
   try {
     return import_or_propose(
-        file.bytes(), {.hybrid = HybridWeights::as_floats, .from = options.from, .to = options.to});
+        file.bytes(), {.hybrid = HybridWeights::as_floats, .from = options.from, .to = options.to},
+        options.report);
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("'{}': {}", path.string(), error.what()));
   }

@@ -27,6 +27,7 @@ namespace octet {
 ///     RESHAPE, SQUEEZE                               Flatten, Reshape
 ///     SPLIT, STRIDED_SLICE                           Slice for each part and axis
 ///     TRANSPOSE                                      Permute
+///     GATHER, EMBEDDING_LOOKUP of rows of a table    Embedding, a CAST in front of it nothing
 ///     MEAN, SQUARED_DIFFERENCE, RSQRT, ...           LayerNormalization, where they spell it out
 ///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D
 ///     RESIZE_BILINEAR                                Resizing

@@ -57,6 +57,12 @@ class Converter {
       case OpCode::prelu:
         prelu();
         break;
+      case OpCode::cast:
+        if (output().dtype != DType::int32) refuse("it makes no indices of floats");
+        break;
+      case OpCode::gather:
+        gather();
+        break;
       case OpCode::add:
       case OpCode::mul:
       case OpCode::sub:
@@ -378,6 +384,15 @@ class Converter {
       refuse("not by whole factors");
     }
     add(UpSampling2D({to[1] / from[1], to[2] / from[2]}));
+  }
+
+  void gather() {
+    const Tensor table = floats_of(input(1));
+    if (table.rank() != 2) {
+      refuse("its table has the shape {}, expected rows of features", table.shape().to_string());
+    }
+    result_.weights = {{"embeddings", table}};
+    add(Embedding(table.dim(0), table.dim(1)));
   }
 
   void split() {

@@ -1,6 +1,7 @@
 // `octet import` as its users run it.
 
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/import/onnx_file.h>
 #include <octet/tests/import/onnx_fixtures.h>
 #include <octet/train/load_model.h>
 #include <octet_test_paths.h>
@@ -48,6 +49,30 @@ TEST(OctetImport, SaysInOneLineWhatIsWrong) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(OctetImport, SaysWhatBecameOfTheNodes) {
+  const ScratchDirectory scratch;
+  const std::string file = (scratch.path() / "m.onnx").string();
+  const Message turn = attribute("perm", std::vector<std::int64_t>{0, 2, 1});
+  write_file_atomic(file,
+                    onnx_file({-1, 3, 3},
+                              {node("Transpose", {"w"}, "k",
+                                    {attribute("perm", std::vector<std::int64_t>{1, 0})}),
+                               node("Transpose", {"x"}, "t", {turn}), node("Relu", {"t"}, "r"),
+                               node("Transpose", {"r"}, "u", {turn}), node("Identity", {"u"}, "i"),
+                               node("MatMul", {"i", "k"}, "a"), node("MatMul", {"a", "k"}, "y")},
+                              {floats("w", {3, 3})}));
+  const ProcessResult result = run_process(
+      Arguments{OCTET_TOOL, "import", file, "--out", (scratch.path() / "m.octet").string()},
+      plain_environment());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* line :
+       {"7 nodes: 1 folded into constants, 1 passed on, 2 of 2 transpositions removed\n",
+        "  Transpose 'node t': no layer\n", "  Relu 'node r': node_r\n",
+        "  MatMul 'node a': ", "weights shared: node_y has those of "}) {
+    EXPECT_NE(result.out.find(line), std::string::npos) << line << result.out;
+  }
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 // FOLDER/options.tsv may say how files are read: in each line a file's name and, behind tabs, what
 // octet import takes: --to, NAME, --shape, NAME=1,3,48,192. --pixels, 255 says that its inputs are
 // photographs with pixels in [0, 255], which are drawn without noise; others are in [-1, 1].
-// --refused, WORDS says that a file cannot be read, and what the error says.
+// --indices, 100 says that its inputs are whole numbers below 100. --refused, WORDS says that a
+// file cannot be read, and what the error says.
 
 #include <octet/core/file.h>
 #include <octet/core/ops/ops.h>
@@ -19,6 +20,7 @@
 #include <octet/octet.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -37,6 +39,8 @@ struct Reading {
   ImportOptions options;
   /// What the refusal of a file says that cannot be read.
   std::string refused;
+  /// How many indices there are, where inputs are such; else 0.
+  Index indices = 0;
   /// The largest value of a pixel; 0 for inputs that are no photographs.
   float pixels = 0.0F;
 };
@@ -54,6 +58,7 @@ std::map<std::string, Reading> readings_in(const fs::path& folder) {
          std::getline(words, key, '\t') && std::getline(words, value, '\t');) {
       if (key == "--from") options.from.push_back(value);
       if (key == "--to") options.to.push_back(value);
+      if (key == "--indices") reading.indices = std::stol(value);
       if (key == "--refused") reading.refused = value;
       if (key == "--pixels") reading.pixels = std::stof(value);
       if (key != "--shape") continue;
@@ -83,7 +88,15 @@ class Case {
 };
 
 /// A tensor of that shape; photographs change from one pixel to the next by little.
-Tensor draw_input(const Shape& shape, float pixels, const Random& random) {
+Tensor draw_input(const Shape& shape, const Reading& reading, const Random& random) {
+  const float pixels = reading.pixels;
+  if (reading.indices > 0) {
+    Tensor x = Tensor::uniform(shape, random, 0.0F, static_cast<float>(reading.indices));
+    for (float& index : x.mutable_span()) {
+      index = std::min(std::floor(index), static_cast<float>(reading.indices - 1));
+    }
+    return x;
+  }
   if (pixels == 0.0F || shape.rank() != 4) return Tensor::uniform(shape, random, -1.0F, 1.0F);
   constexpr Index kPatch = 16;
   const Shape patches({shape[0], shape[1] / kPatch + 1, shape[2] / kPatch + 1, shape[3]});
@@ -96,7 +109,7 @@ std::vector<Tensor> draw_inputs(const Model& model, const Reading& reading, Inde
   for (const auto& layer : model.layers()) {
     if (!is_input(*layer)) continue;
     const Shape shape = layer->output_shape().with_batch(examples);
-    inputs.push_back(draw_input(shape, reading.pixels, Random(seed++)));
+    inputs.push_back(draw_input(shape, reading, Random(seed++)));
   }
   return inputs;
 }
@@ -185,13 +198,22 @@ void run_codes(const IntegerModel& model, Case& made) {
   }
 }
 
-void run_floats(Model& model, const Reading& reading, Case& made) {
+/// `int32`: whether the file has its inputs, which are indices, as integers.
+void run_floats(Model& model, const Reading& reading, bool int32, Case& made) {
   const std::vector<Tensor> inputs = draw_inputs(model, reading, 1, 5);
   const auto add = [&](const char* key, const Tensor& tensor) {
     made.add(key, "float32", std::vector<Index>(tensor.shape().begin(), tensor.shape().end()),
              std::as_bytes(tensor.span()));
   };
-  for (const Tensor& x : inputs) add("inputs", x);
+  for (const Tensor& x : inputs) {
+    if (!int32) {
+      add("inputs", x);
+      continue;
+    }
+    const std::vector<std::int32_t> indices(x.span().begin(), x.span().end());
+    made.add("inputs", "int32", std::vector<Index>(x.shape().begin(), x.shape().end()),
+             std::as_bytes(std::span(indices)));
+  }
   for (const Tensor& y : model.forward_all(inputs)) add("outputs", y);
 }
 
@@ -207,17 +229,20 @@ Case survey(const fs::path& file, const Reading& reading) {
   try {
     const bool is_onnx = file.extension() == ".onnx";
     bool codes = false;
+    bool int32 = false;
     if (!is_onnx) {
       const IntegerModel source = read_tflite(
           file, {.hybrid = HybridWeights::as_floats, .from = options.from, .to = options.to});
       codes = is_quantized(source);
+      int32 =
+          source.tensors.at(static_cast<std::size_t>(source.inputs.at(0))).dtype == DType::int32;
       if (codes) run_codes(source, made);
       made.json["loads"] = codes;
     }
     made.json["kind"] = codes ? "codes" : "floats";
     Model model = is_onnx ? import_onnx(file, options) : import_tflite(file, options);
     made.json["loads"] = true;
-    if (!codes) run_floats(model, reading, made);
+    if (!codes) run_floats(model, reading, int32, made);
     made.json["steps"] = quantized_steps(model, reading);
   } catch (const std::exception& error) {
     made.json["stopped"] = error.what();

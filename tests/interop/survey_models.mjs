@@ -13,8 +13,8 @@ const [folder, packages, least] = process.argv.slice(2);
 const ort = createRequire(path.resolve(packages, 'index.js'))('onnxruntime-node');
 const script = path.join(packages, 'node_modules/@litertjs/core/wasm/litert_wasm_compat_internal.js');
 const kMost = 1e-5;
-const arrays = { float32: Float32Array, int8: Int8Array, uint8: Uint8Array };
-const litertTypes = { float32: 1, uint8: 3, int8: 9 };
+const arrays = { float32: Float32Array, int8: Int8Array, int32: Int32Array, uint8: Uint8Array };
+const litertTypes = { float32: 1, int32: 2, uint8: 3, int8: 9 };
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
 
 /// The arrays that a case takes and gives, from its bytes.

@@ -266,7 +266,7 @@ std::array<Integers, 2> pads_of(const Builder& builder, const Node& node, const 
   if (pads.size() != 2 * axes.size()) {
     refuse("expected two pads for each of {} axes, found {}", axes.size(), pads.size());
   }
-  constexpr std::int64_t kMost = 1 << 24;
+  constexpr std::int64_t kMost = 1 << 20;
   std::array<Integers, 2> result = {Integers(at(rank)), Integers(at(rank))};
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
