@@ -92,6 +92,13 @@ Tensor resize_bilinear(const Tensor& x, const std::array<Index, 2>& size,
   require_size(size);
   const Shape& shape = x.shape();
   Tensor y({shape[0], size[0], size[1], shape[3]});
+  if (y.size() == 0) {
+    // Shapes are asked for by empty batches: a size that a damaged file names takes no memory.
+    const auto of_nothing = [shape](const Tensor& /*g*/) {
+      return std::vector<Tensor>{Tensor::zeros(shape)};
+    };
+    return record("resize_bilinear", y, {x}, of_nothing, BackwardReads::nothing);
+  }
   Bilinear b{detail::bilinear_taps(shape[1], size[0], coordinates),
              detail::bilinear_taps(shape[2], size[1], coordinates)};
   interpolate(b, shape, x, y);
