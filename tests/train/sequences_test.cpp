@@ -1,8 +1,11 @@
 // Layers over sequences: what is trained is what is shipped.
 
 #include <fmt/format.h>
+#include <octet/core/buffer.h>
+#include <octet/core/ops/reduce.h>
 #include <octet/layers/architecture.h>
 #include <octet/octet.h>
+#include <octet/tests/core/keep_threads.h>
 #include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/train/saved_and_shipped.h>
 #include <octet/train/layer_differences.h>
@@ -53,6 +56,11 @@ std::vector<Network> networks() {
       {"attention", of([](Model& m, const Value& x) {
          const Value y = m.add(Add(), {x, m.add(MultiHeadAttention(2, 3), x)});
          return m.add(Flatten(), y);
+       })},
+      {"svdf", of([](Model& m, const Value& x) {
+         const Value y = m.add(SVDF(6, 3, Activation::relu, {.rank = 2}), x);
+         return m.add(Flatten(),
+                      m.add(SVDF(5, 2, Activation::none, {.padding = Padding::valid}), y));
        })},
       {"masked", of([](Model& m, const Value& x) {
          const Value mask = m.add(Slice({.axis = 1, .begin = 0, .size = 1}), x);
@@ -153,6 +161,30 @@ TEST(Sequences, OfSixteenBitsAreTrainedShippedAndLoadedToTheLastBit) {
       const bool is_end = op.code == OpCode::softmax || op.code == OpCode::dequantize;
       EXPECT_EQ(found, is_end ? DType::float32 : DType::int16) << to_string(op.code);
     }
+  }
+}
+
+TEST(Sequences, TakeMemoryThatGrowsLinearlyWithTheirLength) {
+  const KeepThreads guard;
+  set_num_threads(1);
+  const auto bytes_of_step = [](Index steps, bool quantized) {
+    Model model("m");
+    model.output(model.add(LSTM(32), model.input({steps, 8})));
+    model.build(/*seed=*/1);
+    const Tensor x = random_tensor({4, steps, 8}, 1);
+    if (quantized) {
+      model = quantize_model(model);
+      calibrate(model, x);
+    }
+    constexpr std::size_t kMost = std::size_t{1} << 40U;
+    const AllocationLimit limit(kMost, "a step");
+    sum(model.forward(x, training(1))).backward();
+    return static_cast<double>(kMost - limit.left());
+  };
+  for (const bool quantized : {false, true}) {
+    const double first = bytes_of_step(50, quantized) - bytes_of_step(25, quantized);
+    const double second = bytes_of_step(100, quantized) - bytes_of_step(50, quantized);
+    EXPECT_NEAR(second / first, 2.0, 0.1);
   }
 }
 
