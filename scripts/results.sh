@@ -25,8 +25,8 @@ mkdir -p "$folder"
 read -ra seeds <<<"${OCTET_SEEDS:-0 1 2}"
 left_out=()
 
-# number NAME FILE: the number of that name in a metrics.json.
-number() { grep -o "\"$1\": *[0-9.e+-]*" "$2" | head -1 | sed 's/.*: *//'; }
+# number NAME RUN: the number of that name that a run came to; its epochs have numbers of the same names.
+number() { "$OCTET_BIN/octet" compare "$2" --json | sed -n "s/^ *\"$1\": *\([0-9.e+-]*\),*\$/\1/p" | head -1; }
 
 # row NAME DATA OPTIONS...: trains with each seed and prints a line of the table.
 row() {
@@ -50,8 +50,8 @@ row() {
       }
       echo $((SECONDS - began)) >"$run.seconds"
     fi
-    figures+="$(number integer_accuracy "$run/metrics.json") $(number control_accuracy "$run/metrics.json")"
-    figures+=" $(cat "$run.seconds") $(number differing_predictions "$run/metrics.json")"$'\n'
+    figures+="$(number integer_accuracy "$run") $(number control_accuracy "$run")"
+    figures+=" $(cat "$run.seconds") $(number differing_predictions "$run")"$'\n'
   done
   printf '%s' "$figures" | awk -v name="$name" -v options="$*" '
     NR == 1 { low = high = $1 }
