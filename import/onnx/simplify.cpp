@@ -133,10 +133,12 @@ class Merger {
   }
 
  private:
-  /// The node that gives `name`, where only one other reads it.
+  /// The node that gives `name`, where only one other reads it and it reads something itself.
   Node* only_read(const std::string& name) {
     const auto found = producers_.find(name);
-    return found == producers_.end() || readers_[name] != 1 ? nullptr : found->second;
+    const bool fits =
+        found != producers_.end() && readers_[name] == 1 && !found->second->inputs.empty();
+    return fits ? found->second : nullptr;
   }
 
   /// MatMul, or a Conv without bias, + a constant.
@@ -293,10 +295,12 @@ class Merger {
     }
   }
 
-  /// The node of kind `op` that gives `name`; null where another does.
+  /// The node of kind `op` that gives `name` of what it reads; null where another does.
   const Node* producer(const std::string& name, std::string_view op) const {
     const auto found = producers_.find(name);
-    return found == producers_.end() || found->second->op != op ? nullptr : found->second;
+    const bool fits =
+        found != producers_.end() && found->second->op == op && !found->second->inputs.empty();
+    return fits ? found->second : nullptr;
   }
 
   /// The operand beside a constant of one number, and that number.

@@ -154,6 +154,14 @@ inline std::vector<OperatorCase> typed_operator_cases() {
        [](Draw& d) { return drawn_resize<float>(draw_resize(d), DType::float32); }},
       {"ResizeBilinearFloat", 200,
        [](Draw& d) { return drawn_bilinear<float>(draw_bilinear(d, true), DType::float32); }},
+      {"ResizeBilinearOfAnotherScale", 100,
+       [](Draw& d) {
+         // Integers are interpolated and keep their values, whatever these stand for.
+         DrawnOperator op = drawn_bilinear<std::int8_t>(draw_bilinear(d), DType::int8);
+         const auto output = static_cast<std::size_t>(op.model.outputs[0]);
+         op.model.tensors[output].quantization = quant(0.31F, -7);
+         return op;
+       }},
       {"ResizeBilinearInt16", 200,
        [](Draw& d) { return drawn_bilinear<std::int16_t>(draw_bilinear(d), DType::int16); }},
   };
