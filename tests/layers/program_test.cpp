@@ -287,7 +287,7 @@ class Silent : public Layer {
 
 TEST(Graph, ALayerThatSaysNothingIsRefusedWhereItIsBuilt) {
   expect_throws<InvalidArgument>([] { Sequential("m", Input({4}), Silent()).build(); },
-                                 {"\"silent\"", "emit()", "forward()", "result_shape()"});
+                                 {"\"silent\"", "emit()", "forward_all()", "result_shape()"});
   expect_throws<InvalidArgument>([&] { static_cast<void>(program_of(Silent())); },
                                  {"\"silent\"", "before build()"});
 }
