@@ -29,8 +29,8 @@ struct Reference {
 /// sequences: gru64, gru128, lstm64, lstm128, tcn and attention.
 std::span<const Reference> references();
 
-/// Returns the network of that name, or `convolutions` of the size given. Throws InvalidArgument where there is
-/// none.
+/// Returns the network of that name, or `convolutions` of the size given. Throws InvalidArgument
+/// where there is none.
 Reference reference(std::string_view name, const ConvolutionsSize& size = {});
 
 /// The network, built.
