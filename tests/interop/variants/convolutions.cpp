@@ -1,5 +1,8 @@
 #include <octet/tests/interop/variants/variants.h>
 
+#include <bit>
+#include <cstdint>
+
 namespace octet::test::variants {
 namespace {
 
@@ -110,6 +113,15 @@ void add_transposed(Variants& all) {
   }
 }
 
+/// The bits of a float16 that is exactly 0, or exactly a normal number.
+std::uint16_t half_of(float value) {
+  if (value == 0.0F) return 0;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t exponent = (bits >> 23U & 0xFFU) - 127U + 15U;
+  return static_cast<std::uint16_t>((bits >> 31U) << 15U | exponent << 10U |
+                                    (bits >> 13U & 0x3FFU));
+}
+
 /// Kernels that follow from other constants, and what stands behind a convolution.
 void add_neighbours(Variants& all) {
   const Message plain = node("Conv", {"x", "k"}, "y");
@@ -120,7 +132,7 @@ void add_neighbours(Variants& all) {
   std::string halves;
   for (int i = 0; i < 4 * 27; ++i) {
     // -0.5 to 0.5 in steps of 1/16, as float16.
-    const auto value = static_cast<_Float16>(0.0625F * static_cast<float>(i * 7 % 17 - 8));
+    const std::uint16_t value = half_of(0.0625F * static_cast<float>(i * 7 % 17 - 8));
     halves.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
   of("weights_float16", {node("Cast", {"w"}, "k", {number("to", 1)}), plain},

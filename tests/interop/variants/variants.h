@@ -47,7 +47,7 @@ inline Message floats_in(const std::string& name, const Integers& dims,
 /// A constant of these extents, drawn.
 inline Message weights(const std::string& name, const Integers& dims) {
   std::size_t count = 1;
-  std::uint64_t seed = name[0];
+  auto seed = static_cast<std::uint64_t>(name[0]);
   for (const std::int64_t dim : dims) count *= static_cast<std::size_t>(dim);
   for (const std::int64_t dim : dims) seed = seed * 31 + static_cast<std::uint64_t>(dim);
   return floats_in(name, dims, drawn(count, seed));

@@ -241,7 +241,8 @@ TEST(Augmentation, IsReadFromTextOrRefused) {
            {"{\"flip\":2}", "flip: expected a number from 0 to 1, found 2"},
            {"{\"shift\":0.5}", "shift: expected a whole number"},
            {"{\"blur\":1}", "expected one of rotate, scale, crop"}}) {
-    expect_mentions(message_of<InvalidArgument>([&] { parse_augmentation(text); }), words);
+    expect_mentions(message_of<InvalidArgument>([json = text] { parse_augmentation(json); }),
+                    words);
   }
   for (const char* text : {"", "[]", "{\"flip\":\"a\"}"}) {
     EXPECT_THROW(parse_augmentation(text), FormatError) << text;

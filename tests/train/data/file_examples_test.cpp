@@ -161,7 +161,8 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
            {R"({"format":"x","shape":[1],"padding":"left"})",
             "expected zero or last, found 'left'"},
            {R"({"format":"x","shape":[1],"columns":"a"})", "type must be array"}}) {
-    expect_mentions(message_of<FormatError>([&] { parse_data_description(damaged); }), words);
+    expect_mentions(message_of<FormatError>([&text = damaged] { parse_data_description(text); }),
+                    words);
   }
 }
 
