@@ -61,14 +61,17 @@ struct Options {
   bool batch_norm = false;
   /// Whether quantized training moves the statistics of batch normalization after epochs in float.
   bool batch_statistics = false;
+  /// Whether mean and deviation of every channel are measured on the training examples, instead of
+  /// `mean` and `deviation`.
+  bool normalize = false;
+  /// Whether FILE gets another last layer, for the classes of the data.
+  bool fine_tunes = false;
   float dropout = 0.0F;
   float input_dropout = 0.0F;
   /// The model was trained on (x - mean) / deviation of pixels in [0, 1]; one number, or one for
   /// each channel. Empty: 0 and 1.
   std::vector<float> mean;
   std::vector<float> deviation;
-  /// Whether mean and deviation of every channel are measured on the training examples instead.
-  bool normalize = false;
   /// "balanced", or numbers with commas between; empty: all examples weigh alike.
   std::string class_weights;
   /// Epochs in float without a better score after which training ends with the best weights; 0:
@@ -78,8 +81,6 @@ struct Options {
   int plateau = 0;
   /// The decay of an average of the weights in float, which the epochs end with; 0: none.
   float average_weights = 0.0F;
-  /// Whether FILE gets another last layer, for the classes of the data.
-  bool fine_tunes = false;
   /// Classes of the new last layer; 0: those of the data.
   int classes = 0;
   /// Beginnings of names of layers that are not trained.

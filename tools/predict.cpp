@@ -133,6 +133,7 @@ class Predictor {
     }
     order.resize(std::min(order.size(), options_.top));
     std::vector<std::string> texts;
+    texts.reserve(order.size());
     for (const std::size_t label : order) {
       texts.push_back(fmt::format("{} {}", printable(name_of(label)), percent_text(shares[label])));
     }
