@@ -31,8 +31,8 @@ Normalization normalization_for(const DataSplit& data, const Options& options);
 /// The data normalized, and their classes named by --class-names.
 DataSplit prepared(DataSplit data, const Options& options, const Normalization& normalization);
 
-/// What exported models carry of the examples that they were trained on: names of classes, how
-/// files became examples, normalization, front end.
+/// The metadata that exported models carry of the examples that they were trained on: names of
+/// classes, how files became examples, normalization, front end.
 std::map<std::string, std::string> example_metadata(const DataSplit& data,
                                                     const Normalization& normalization);
 
@@ -49,7 +49,7 @@ DataOptions options_for(const IntegerModel& model, const std::string& path,
 /// The examples as the model takes them: normalized where it says so.
 Dataset normalized_for(const IntegerModel& model, const Dataset& data);
 
-/// What is learned, in words, as the targets tell: the loss and the scores follow from that.
+/// Says in words which task the targets make of the data: loss and scores follow from that.
 std::string task_of(const Dataset& data);
 
 /// Describes the examples to the user: how many, their shapes and targets, and whether those that

@@ -59,7 +59,7 @@ struct Results {
   std::vector<OscillationRecord> oscillation_log;
   /// After the last step, where it was counted.
   std::vector<OscillatingWeights> oscillations;
-  /// What the exported files say of examples: see example_metadata().
+  /// The metadata of the exported files, see example_metadata().
   std::map<std::string, std::string> example_metadata;
   Normalization normalization;
   /// Warnings about the exported file: see runtime_warnings().

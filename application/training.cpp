@@ -7,11 +7,9 @@
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
-#include <octet/train/callbacks.h>
 #include <octet/train/class_weights.h>
 #include <octet/train/distributed/exchange_table.h>
 #include <octet/train/distributed/messages.h>
-#include <octet/train/reduce_on_plateau.h>
 
 #include <algorithm>
 #include <utility>
@@ -21,6 +19,7 @@
 #include "losses.h"
 #include "page.h"
 #include "results.h"
+#include "training_plan.h"
 
 namespace octet::application {
 namespace {
@@ -41,61 +40,6 @@ std::string storage_text(const Model& quantized) {
   return text;
 }
 
-/// What --augment and --shift do; nothing where examples stay as they are, so that batches are not
-/// copied.
-Augment changed_examples(const Options& options, const Dataset& train) {
-  Augmentation all = options.augmentation;
-  all.shift = std::max<Index>(all.shift, options.shift);
-  const bool has_labels = train.outputs() == 1 && train.has_labels();
-  return augment(all, has_labels ? train.classes() : 0);
-}
-
-/// Over the steps of so many epochs, from `rate` to `last`; or `rate` where it does not fall.
-Schedule schedule(const Options& options, const Dataset& data, bool falls, int epochs, float rate,
-                  float last) {
-  if (!falls || epochs == 0) return constant_rate(rate);
-  return cosine_decay(rate, training_steps(data, epochs, options.batch), last);
-}
-
-Schedule float_schedule(const Options& options, const Dataset& data) {
-  return schedule(options, data, options.rate_falls, options.epochs, options.lr, options.qat_lr);
-}
-
-Schedule qat_schedule(const Options& options, const Dataset& data) {
-  return schedule(options, data, options.qat_rate_falls, options.qat_epochs, options.qat_lr, 0.0F);
-}
-
-/// What lowers the rate in float; null where nothing does.
-std::shared_ptr<ReduceOnPlateau> plateau_of(const Options& options) {
-  if (options.plateau == 0) return nullptr;
-  return std::make_shared<ReduceOnPlateau>(options.plateau, PlateauOptions{.score = score_of});
-}
-
-/// Adds what the epochs in float end with.
-void add_ends(const Options& options, Trainer& trainer) {
-  if (options.average_weights > 0.0F) {
-    trainer.add_callback(std::make_shared<WeightAverage>(options.average_weights));
-  }
-  if (options.patience > 0) {
-    trainer.add_callback(std::make_shared<EarlyStopping>(
-        options.patience, EarlyStoppingOptions{.score = score_of, .restore_best_weights = true}));
-  }
-}
-
-/// Says how many epochs were trained and whose weights are kept; nothing without --patience.
-std::string early_end_text(const Options& options, const History& history) {
-  if (options.patience == 0 || history.empty()) return "";
-  const auto best = std::ranges::max_element(
-      history, {}, [](const EpochRecord& record) { return score_of(record); });
-  return fmt::format("float training: {} of {} epochs, goes on with the weights of epoch {}\n",
-                     history.size(), options.epochs, best->epoch);
-}
-
-std::size_t calibration_batches(const Options& options) {
-  if (!options.calibrate) return TrainerOptions{}.calibration_batches;
-  return (*options.calibrate + options.batch - 1) / options.batch;
-}
-
 /// The first test examples, a sample's inputs one behind the other.
 std::vector<float> self_test_inputs(const Dataset& test) {
   const std::size_t count = std::min(kSelfTestExamples, test.size());
@@ -109,28 +53,6 @@ std::vector<float> self_test_inputs(const Dataset& test) {
     }
   }
   return values;
-}
-
-std::vector<std::string> outputs_of(const Application& application) {
-  const std::string int8 = application.stem + "_int8";
-  std::vector<std::string> files = {application.float_file(),
-                                    application.int8_file(),
-                                    int8 + ".h",
-                                    int8 + ".c",
-                                    "bits.csv",
-                                    "bits.svg"};
-  if (application.writes_onnx) files.push_back(int8 + ".onnx");
-  return files;
-}
-
-std::vector<std::filesystem::path> inputs_of(const Options& options) {
-  if (options.file.empty()) return {};
-  return {options.file};
-}
-
-std::vector<std::string> phases_of(const Options& options) {
-  if (options.control) return {"float", "control", "qat"};
-  return {"float", "qat"};
 }
 
 /// The phases of a run, one after the other.

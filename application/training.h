@@ -24,7 +24,7 @@ struct Application {
   /// The float model, built.
   std::function<Model(const Options& options, const Dataset& train)> make_model;
 
-  /// What make_model() did, for the screen; empty: nothing is said.
+  /// Says what make_model() did, for the screen; empty: nothing is said.
   std::function<std::string()> model_text{};
 
   std::string float_file() const { return stem + "_float.tflite"; }

@@ -6,12 +6,12 @@
 
 namespace octet {
 
-/// What an importer made of the nodes of a file, as octet import prints it.
+/// Counts what an importer made of the nodes of a file, as octet import prints it.
 struct ImportReport {
   /// A node that became layers, or none where the model can be read another way.
   struct Made {
     std::string op;
-    /// The node's, or that of its result.
+    /// The name of the node, or of its result where it has none.
     std::string name;
     std::vector<std::string> layers;
   };

@@ -6,8 +6,8 @@ namespace octet {
 
 struct TensorFunction;
 
-/// What Dropout computes, of whole channels, for a layer that drops inside of itself: what is set
-/// to 0 in an example [.., channels] is so in all of its rows.
+/// Drops whole channels, for a layer that drops inside of itself: a channel of an example [..,
+/// channels] that is set to 0 is so in all of its rows; the others are multiplied as by Dropout.
 TensorFunction drop_channels(float rate);
 
 /// While training, sets each value to 0 with probability `rate` and multiplies the others by

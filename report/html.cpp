@@ -258,7 +258,7 @@ std::string repeat_html(const Report& report) {
          facts_table("SHA-256", report.hashes);
 }
 
-/// What it comes to, before any number.
+/// The verdict, before any number.
 std::string verdict_html(const Report& report) {
   const Verdict verdict = judge(report);
   std::string text = "<section aria-labelledby=\"verdict\">\n" +

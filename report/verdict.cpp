@@ -64,7 +64,7 @@ class Judge {
     return one.output.empty() ? "" : one.output + ": ";
   }
 
-  /// What brings accuracy back: advice that was tried, else training.
+  /// The action that brings accuracy back: advice that was tried, else training.
   std::string remedy() const {
     const std::vector<Advice> all = advice(report_);
     return all.empty() ? "octet quantize --epochs 2, or more --qat-epochs of octet train"

@@ -9,7 +9,7 @@ namespace octet {
 
 enum class Decision { ship, caution, hold };
 
-/// What a report comes to in words.
+/// A judgement of a report in words.
 struct Verdict {
   Decision decision = Decision::ship;
   /// Why, the weightiest first: a sentence each.

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-// What the commands are given and what they do. octet.cpp alone knows the command line.
+// What the commands are given and what they do. octet.cpp and model_commands.cpp know the command
+// line.
 
 namespace octet::tools {
 

@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostOfCell = 24;
 
-/// What comes out of a run, in this order, by the names in metrics.json.
+/// The results of a run that are shown, in this order, by their names in metrics.json.
 constexpr const char* kResults[] = {"float_accuracy",
                                     "integer_accuracy",
                                     "control_accuracy",
@@ -38,7 +38,7 @@ constexpr const char* kResults[] = {"float_accuracy",
                                     "differing_predictions",
                                     "seconds"};
 
-/// What says nothing of how a run was made, or is no number or word.
+/// Entries of metrics.json that say nothing of how a run was made, or are no number or word.
 constexpr const char* kNoOptions[] = {"acc",     "command",    "simulated_accuracy",
                                       "isa",     "version",    "simulated_mean_absolute_error",
                                       "threads", "s_per_epoch"};

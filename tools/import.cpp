@@ -38,7 +38,7 @@ std::pair<std::string, std::vector<Index>> named_shape(const std::string& text) 
   return {text.substr(0, equals), std::move(extents)};
 }
 
-/// What became of the file's nodes, and what of the model stays as it is when it is quantized.
+/// Prints what became of the file's nodes, and what of the model stays real when it is quantized.
 void show_report(const Model& model, const ImportReport& report) {
   show("{} nodes: {} folded into constants, {} passed on, {} of {} transpositions removed\n",
        report.nodes, report.folded, report.passed_on, report.transposes_removed, report.transposes);

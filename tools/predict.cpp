@@ -17,7 +17,7 @@
 namespace octet::tools {
 namespace {
 
-/// What the outputs of a model are.
+/// Meanings of the outputs of a model.
 enum class OutputKind { probabilities, logits, one_probability, one_logit, numbers };
 
 OutputKind kind_of(const IntegerModel& model, const std::vector<std::string>& names) {
@@ -62,7 +62,7 @@ std::vector<double> probabilities_of(OutputKind kind, std::span<const float> out
   return values;
 }
 
-/// What a model says of one example after the other.
+/// Runs a model on one file after the other, and prints or collects what it says.
 class Predictor {
  public:
   explicit Predictor(const PredictOptions& options)

@@ -8,11 +8,11 @@
 namespace octet {
 
 struct PlateauOptions {
-  /// What the rate is multiplied by, in (0, 1).
+  /// Multiplies the rate at a plateau; in (0, 1).
   float factor = 0.1F;
   /// How much a score has to exceed the best one so far to count as better.
   double min_delta = 0.0;
-  /// What is watched. Not given: loss_score, as in EarlyStoppingOptions.
+  /// The score that is watched. Not given: loss_score, as in EarlyStoppingOptions.
   Score score{};
 };
 

@@ -22,7 +22,7 @@ void require_equal(std::string_view what, std::size_t found, std::size_t expecte
                   what, found, expected));
 }
 
-/// What is right and wrong of a class.
+/// Counts of a class: found rightly, predicted, and labelled.
 struct ClassCounts {
   std::uint64_t true_positive = 0;
   std::uint64_t said = 0;

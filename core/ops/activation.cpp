@@ -87,18 +87,18 @@ std::vector<float> exps_of_codes(const QuantParams& params,
                                  const std::array<bool, kCodes>& largest) {
   std::array<std::int8_t, kCodes> codes;
   for (std::size_t i = 0; i < kCodes; ++i) codes[i] = static_cast<std::int8_t>(i - kCodes / 2);
-  std::array<float, kCodes> reals;
-  dequantize(std::span<const std::int8_t>(codes), params, std::span<float>(reals));
+  std::array<float, kCodes> real;
+  dequantize(std::span<const std::int8_t>(codes), params, std::span<float>(real));
   std::vector<float> exps(kCodes * kCodes);
   for (std::size_t m = 0; m < kCodes; ++m) {
     for (std::size_t i = 0; largest[m] && i <= m; ++i) {
-      exps[m * kCodes + i] = std::exp(reals[i] - reals[m]);
+      exps[m * kCodes + i] = std::exp(real[i] - real[m]);
     }
   }
   return exps;
 }
 
-/// detail::softmax_row() of `Rows` rows of codes side by side, whose sums wait for each other less
+/// detail::softmax_row() of `Rows` rows of quantized values side by side, whose sums wait for each other less
 /// than one would for itself.
 template <std::size_t Rows>
 void softmax_of_codes(const std::int8_t* x, std::size_t columns, const std::uint8_t* largest,
@@ -151,9 +151,9 @@ Tensor softmax_of_codes(const Tensor& x, const std::int8_t* codes) {
 Tensor softmax_values(const Tensor& x) {
   const detail::StoredIntegers stored = detail::TensorAccess::integers(x);
   const auto* const codes = stored.as<std::int8_t>();
-  const auto& grid = x.quantization();
+  const auto& params = x.quantization();
   // A table for all pairs pays where there are more values.
-  if (codes != nullptr && grid != nullptr && !grid->per_channel() &&
+  if (codes != nullptr && params != nullptr && !params->per_channel() &&
       static_cast<std::size_t>(x.size()) > kCodes * kCodes) {
     return softmax_of_codes(x, codes);
   }

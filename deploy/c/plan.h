@@ -85,7 +85,7 @@ struct CPlan {
   std::optional<LogMel> front_end;
   /// Names of the classes in the order of labels; empty where the model has none.
   std::vector<std::string> class_names;
-  /// What callers' floats are normalized by before they become codes.
+  /// Normalizes callers' floats before they are quantized.
   Normalization normalization;
 
   /// @name@ and @NAME@: what every template may use.

@@ -31,7 +31,7 @@ OnnxType stored_type(const ModelTensor& tensor) {
     default:
       throw InvalidArgument(
           fmt::format("tensor '{}' is {}; expected float32, int32, int8 or uint8, the types "
-                      "of reals, of indices and of quantized values",
+                      "of real values, of indices and of quantized values",
                       tensor.name, to_string(tensor.dtype)));
   }
 }

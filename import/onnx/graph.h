@@ -130,7 +130,7 @@ struct Graph {
   std::size_t budget = 0;
   /// How many of these may be one number, repeated: each may then become weights of a layer, too.
   std::size_t filled_budget = 0;
-  /// What became of nodes.
+  /// Counts what became of nodes.
   ImportReport report{};
 
   /// The constant of that name; null where there is none.

@@ -28,7 +28,7 @@ const ModelTensor& tensor_at(const IntegerModel& source, std::int32_t index) {
   return source.tensors.at(static_cast<std::size_t>(index));
 }
 
-/// What GATHER looks up, which an Embedding takes as floats.
+/// The indices that GATHER looks up, which an Embedding takes as floats.
 std::set<std::int32_t> indices_in(const IntegerModel& source) {
   std::set<std::int32_t> found;
   for (const Operator& op : source.operators) {

@@ -31,7 +31,7 @@ OpCode operator_of(const LayerWeights& weights);
 /// dilation.
 Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights);
 
-/// Whether a clamp that ends the layer is an operator of its own, RELU or RELU6 on the grid of the
+/// Whether a clamp that ends the layer is an operator of its own, RELU or RELU6 with the scale of the
 /// sums: under contract double in TRANSPOSE_CONV, where TFLite Micro and CMSIS-NN leave out a fused
 /// one.
 bool has_separate_clamp(const LayerWeights& weights, FusedActivation clamp, Rounding rounding);

@@ -34,7 +34,7 @@ struct StepInputs {
   std::vector<Tensor>* before = nullptr;
   /// weights_of() the step where they have been computed; else null.
   const LayerWeights* weights = nullptr;
-  /// What IntegerLinear keeps beside these weights; null where they are computed anew.
+  /// Keeps what IntegerLinear makes of these weights; null where it is made anew.
   IntegerWeights* integers = nullptr;
 };
 

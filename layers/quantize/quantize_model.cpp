@@ -251,7 +251,7 @@ class Quantization {
     return {value, program.values[program.outputs.front()].form};
   }
 
-  /// What layer `i` reads: integers where it computes on them.
+  /// The inputs of layer `i`: integers where it computes on them.
   std::vector<Result> inputs_of(std::size_t i) {
     const bool is_quantized = plans_[i].config != nullptr && !plans_[i].result_only;
     const ResultRule rule =

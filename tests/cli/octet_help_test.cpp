@@ -25,7 +25,7 @@ class OctetHelp : public OctetTool {
     const std::string all = octet("help").out;
     return words(all.substr(all.find("Subcommands:")), "\n  ([a-z]+)");
   }
-  /// What bash proposes for the last of these words.
+  /// The words that bash proposes for the last of these.
   std::string proposed(const std::string& script, const std::string& line, int word) const {
     std::ofstream(path("complete.sh"))
         << script << "COMP_WORDS=(" << line << ") COMP_CWORD=" << word

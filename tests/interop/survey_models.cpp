@@ -37,7 +37,7 @@ using nlohmann::ordered_json;
 /// How a file is read, and what its inputs are drawn from.
 struct Reading {
   ImportOptions options;
-  /// What the refusal of a file says that cannot be read.
+  /// The refusal of a file that cannot be read.
   std::string refused;
   /// How many indices there are, where inputs are such; else 0.
   Index indices = 0;

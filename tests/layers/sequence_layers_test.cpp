@@ -93,7 +93,7 @@ std::vector<Vector> gate_sums(const Layer& layer, std::size_t gates, std::string
   return sums;
 }
 
-/// What a layer may do beside its formula, of one example: keep its states at the steps from
+/// Options of a layer beside its formula, for one example: keep its states at the steps from
 /// `length` on, and drop parts of the state that the gates read.
 struct Beside {
   std::size_t length = kSteps;

@@ -13,7 +13,7 @@ namespace octet {
 struct FileExamples {
   /// [n, example...], as Dataset::features() gives them.
   Tensor features;
-  /// What each example is: the file, or the place in it.
+  /// The file of each example, or its place in the file.
   std::vector<std::string> names;
 };
 

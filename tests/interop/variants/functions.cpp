@@ -10,7 +10,7 @@ struct Case {
   Integers x = kVectors;
   int opset = 17;
   std::string refused{};
-  /// What it reads beside "x".
+  /// The inputs beside "x".
   Strings others{};
   std::vector<Message> tensors{};
 };
@@ -97,7 +97,7 @@ void add_of_one_value(Variants& all) {
   }
 }
 
-/// What exporters write in several nodes, and functions of images along one of their axes.
+/// Functions that exporters write in several nodes, and functions of images along one axis.
 void add_compound(Variants& all) {
   const auto of = [&](const std::string& name, const Integers& x, const std::vector<Message>& nodes,
                       const std::vector<Message>& tensors, int opset = 17,

@@ -19,7 +19,7 @@ using Strings = std::vector<std::string>;
 struct Variant {
   std::string name;
   Bytes file;
-  /// What the refusal says of a file that cannot be imported; empty for one that is.
+  /// Words of the refusal of a file that cannot be imported; empty for one that is.
   std::string refused{};
   /// As the lines of options.tsv: --to and a value's name.
   Strings options{};
@@ -101,7 +101,7 @@ inline Message value(const std::string& name, const Integers& known) {
              : value_info(name, known);
 }
 
-/// What an ONNX file is made of; its inputs are "x", and "z" where `second` is given.
+/// The parts of an ONNX file; its inputs are "x", and "z" where `second` is given.
 struct Source {
   Integers x;
   std::vector<Message> nodes;

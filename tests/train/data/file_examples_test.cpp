@@ -31,7 +31,7 @@ class FileExamplesTest : public ::testing::Test {
   fs::path write(const std::string& name, const std::string& text) const {
     return write(name, Bytes(text.begin(), text.end()));
   }
-  /// What load_data() says of a path, as a model carries it.
+  /// The description of a path by load_data(), as a model carries it.
   DataDescription described(const std::string& name, const DataOptions& options = {}) const {
     const DataSplit data = load_data(scratch_.path() / name, options);
     return parse_data_description(to_text(*data.train.description()));

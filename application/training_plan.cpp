@@ -1,0 +1,86 @@
+#include "training_plan.h"
+
+#include <fmt/core.h>
+#include <octet/train/callbacks.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace octet::application {
+namespace {
+
+/// Over the steps of so many epochs, from `rate` to `last`; or `rate` where it does not fall.
+Schedule schedule(const Options& options, const Dataset& data, bool falls, int epochs, float rate,
+                  float last) {
+  if (!falls || epochs == 0) return constant_rate(rate);
+  return cosine_decay(rate, training_steps(data, epochs, options.batch), last);
+}
+
+}  // namespace
+
+Augment changed_examples(const Options& options, const Dataset& train) {
+  Augmentation all = options.augmentation;
+  all.shift = std::max<Index>(all.shift, options.shift);
+  const bool has_labels = train.outputs() == 1 && train.has_labels();
+  return augment(all, has_labels ? train.classes() : 0);
+}
+
+Schedule float_schedule(const Options& options, const Dataset& data) {
+  return schedule(options, data, options.rate_falls, options.epochs, options.lr, options.qat_lr);
+}
+
+Schedule qat_schedule(const Options& options, const Dataset& data) {
+  return schedule(options, data, options.qat_rate_falls, options.qat_epochs, options.qat_lr, 0.0F);
+}
+
+std::shared_ptr<ReduceOnPlateau> plateau_of(const Options& options) {
+  if (options.plateau == 0) return nullptr;
+  return std::make_shared<ReduceOnPlateau>(options.plateau, PlateauOptions{.score = score_of});
+}
+
+void add_ends(const Options& options, Trainer& trainer) {
+  if (options.average_weights > 0.0F) {
+    trainer.add_callback(std::make_shared<WeightAverage>(options.average_weights));
+  }
+  if (options.patience > 0) {
+    trainer.add_callback(std::make_shared<EarlyStopping>(
+        options.patience, EarlyStoppingOptions{.score = score_of, .restore_best_weights = true}));
+  }
+}
+
+std::string early_end_text(const Options& options, const History& history) {
+  if (options.patience == 0 || history.empty()) return "";
+  const auto best = std::ranges::max_element(
+      history, {}, [](const EpochRecord& record) { return score_of(record); });
+  return fmt::format("float training: {} of {} epochs, goes on with the weights of epoch {}\n",
+                     history.size(), options.epochs, best->epoch);
+}
+
+std::size_t calibration_batches(const Options& options) {
+  if (!options.calibrate) return TrainerOptions{}.calibration_batches;
+  return (*options.calibrate + options.batch - 1) / options.batch;
+}
+
+std::vector<std::string> outputs_of(const Application& application) {
+  const std::string int8 = application.stem + "_int8";
+  std::vector<std::string> files = {application.float_file(),
+                                    application.int8_file(),
+                                    int8 + ".h",
+                                    int8 + ".c",
+                                    "bits.csv",
+                                    "bits.svg"};
+  if (application.writes_onnx) files.push_back(int8 + ".onnx");
+  return files;
+}
+
+std::vector<std::filesystem::path> inputs_of(const Options& options) {
+  if (options.file.empty()) return {};
+  return {options.file};
+}
+
+std::vector<std::string> phases_of(const Options& options) {
+  if (options.control) return {"float", "control", "qat"};
+  return {"float", "qat"};
+}
+
+}  // namespace octet::application
