@@ -18,8 +18,6 @@ using nlohmann::json;
 
 /// 1 was a list of layers without what they read.
 constexpr int kFormat = 2;
-/// A name is compared with all before it, so that time grows with the square of this.
-constexpr std::size_t kMostLayers = 10000;
 constexpr std::size_t kMostInputs = 100;
 constexpr const char* kEntry = "architecture";
 constexpr const char* kReason = "no architecture";

@@ -11,8 +11,8 @@ namespace octet {
 /// A model's layers with what each reads, their sizes, activations, names and quantizers as JSON,
 /// without any tensor. Initializers are not included. Throws InvalidArgument
 /// that names the first layer whose class, or whose quantizer's class, is not registered (see
-/// register_layer()), and for what model_from_json() refuses: more than 10000 layers, or more than
-/// 100 outputs or inputs of a layer.
+/// register_layer()), and for what model_from_json() refuses: more than kMostLayers layers, or more
+/// than 100 outputs or inputs of a layer.
 std::string architecture_json(const Model& model);
 
 /// The model that architecture_json() described, not built yet. Throws FormatError for anything

@@ -6,11 +6,16 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
 
 namespace octet {
+
+/// The most layers of a model that is saved. A name is compared with all before it, so that time
+/// grows with the square of this.
+inline constexpr std::size_t kMostLayers = 10000;
 
 /// The classes of layers that files may name; Octet's own are there from the start.
 Registry<Layer>& layer_registry();

@@ -51,7 +51,8 @@ void show_report(const Model& model, const ImportReport& report) {
     const std::size_t used = model.used_layer(i);
     if (used != i) {
       show("weights shared: {} has those of {}\n", layer.name(), model.layers()[used]->name());
-    } else if (!is_input(layer) && result_rule(layer, Rounding::fp32) == ResultRule::unknown) {
+    } else if (!is_input(layer) && layer.type() != BatchNorm::kType &&
+               result_rule(layer, Rounding::fp32) == ResultRule::unknown) {
       show("in float: {} has no integers to be quantized to\n", layer.name());
     }
   }

@@ -1,15 +1,10 @@
 #include <fmt/format.h>
 #include <octet/core/printable.h>
 #include <octet/import/onnx/builder.h>
-#include <octet/import/zero_layers.h>
-#include <octet/layers/layer_registry.h>
-#include <octet/layers/reused_layer.h>
 #include <octet/layers/sequence_shapes.h>
-#include <octet/layers/zero_padding2d.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 namespace octet::detail::onnx_import {
@@ -27,31 +22,6 @@ constexpr std::array<std::string_view, 12> kOfImages = {
 
 bool is_one_of(std::string_view op, std::span<const std::string_view> list) {
   return std::ranges::find(list, op) != list.end();
-}
-
-/// Letters, digits, '.', '-' and '_' of a name: others in a row become one '_'.
-std::string cleaned(std::string_view name) {
-  std::string result;
-  for (const char c : name) {
-    const bool fine = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
-    if (fine) {
-      result += c;
-    } else if (!result.empty() && result.back() != '_') {
-      result += '_';
-    }
-  }
-  while (!result.empty() && result.back() == '_') result.pop_back();
-  constexpr std::size_t kMost = 100;
-  return result.substr(0, kMost);
-}
-
-/// "conv1" of "conv1.weight"; empty where the name has no such end or the exporter made it up.
-std::string stem_of(std::string_view weights) {
-  for (const std::string_view end :
-       {".weight", "/kernel", "/Conv2D/ReadVariableOp", "/MatMul/ReadVariableOp", "/kernel:0"}) {
-    if (weights.ends_with(end)) return cleaned(weights.substr(0, weights.size() - end.size()));
-  }
-  return "";
 }
 
 /// The nodes that Octet has no operator for. What computes with shapes alone needs none.
@@ -89,29 +59,17 @@ void require_known(const Graph& graph, std::set<std::string>& names) {
       fmt::join(kinds, ", "));
 }
 
-bool same_weights(const Weights& a, const Weights& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
-    return x.first == y.first && x.second.shape() == y.second.shape() &&
-           std::ranges::equal(x.second.span(), y.second.span());
-  });
-}
-
 }  // namespace
 
 const Operator* find_operator(std::string_view name) {
   for (const auto operators :
        {activation_operators(), arithmetic_operators(), convolution_operators(), dense_operators(),
-        merge_operators(), normalization_operators(), pooling_operators(), recurrent_operators(),
-        resizing_operators(), shape_operators()}) {
+        merge_operators(), normalization_operators(), part_operators(), pooling_operators(),
+        recurrent_operators(), resizing_operators(), shape_operators()}) {
     const auto found = std::ranges::find(operators, name, &Operator::name);
     if (found != operators.end()) return &*found;
   }
   return nullptr;
-}
-
-Builder::Builder(Graph& graph)
-    : graph_(graph), model_(cleaned(graph.name).empty() ? "onnx" : cleaned(graph.name)) {
-  read_ = read_values(graph);
 }
 
 Model Builder::build() {
@@ -253,48 +211,11 @@ void Builder::add_outputs() {
   }
 }
 
-/// `x` with its axes in the order of images, of sequences or of the file.
-Imported Builder::as_result(const Node& node, const Imported& x) {
-  if (x.logical.rank() == 1) return arranged(node, x, {0});
-  std::vector<Index> present;
-  for (const Index axis : x.axes) {
-    if (axis >= 0 && x.logical[axis] != 1) present.push_back(axis);
-  }
-  const bool is_image = x.logical.rank() == 3;
-  if (x.logical.rank() > 3 || std::ranges::is_sorted(present)) return x;
-  const std::vector<Index>& order = is_image ? kImageAxes : kSequenceAxes;
-  std::vector<Index> wanted;
-  std::ranges::copy_if(order, std::back_inserter(wanted), [&](Index axis) {
-    return std::ranges::find(present, axis) != present.end();
-  });
-  return present == wanted ? x : arranged(node, x, order);
-}
-
 Imported Builder::input(const Node& node, std::size_t i) const {
   const Imported found = with_batch_at(value(node, i), 0);
   if (found.batch != 0)
     refuse("expected the batch to stay in front, found it as axis {}", found.batch);
   return found;
-}
-
-Imported Builder::with_batch_at(const Imported& x, Index place) const {
-  if (x.batch == place || batch_ != 1 || place > x.logical.rank()) return x;
-  // The axis of examples at `place`, of those of ONNX without the batch.
-  const Index given = place < x.batch ? place : place - 1;
-  if (x.logical[given] != 1) return x;
-  Imported result = x;
-  std::vector<Index> extents;
-  for (Index i = 0; i <= x.logical.rank(); ++i) {
-    if (i != place) extents.push_back(i == x.batch ? 1 : x.logical[i < x.batch ? i : i - 1]);
-  }
-  result.logical = Shape(std::move(extents));
-  result.batch = place;
-  for (Index& axis : result.axes) {
-    if (axis < 0) continue;
-    const Index in_onnx = axis < x.batch ? axis : axis + 1;
-    axis = in_onnx == place ? -1 : in_onnx < place ? in_onnx : in_onnx - 1;
-  }
-  return result;
 }
 
 const Imported& Builder::value(const Node& node, std::size_t i) const {
@@ -323,91 +244,7 @@ const Constant& Builder::required_constant(const Node& node, std::size_t i) cons
   return *value;
 }
 
-std::string Builder::unique_name(const Node& node) {
-  std::string name = node.inputs.size() > 1 ? stem_of(node.inputs[1]) : "";
-  if (name.empty()) name = cleaned(node.name);
-  if (name.empty()) name = cleaned(node.op);
-  if (name.empty()) name = "layer";
-  return names_.take(std::move(name));
-}
-
-Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
-                      const std::vector<Imported>& inputs, std::vector<Index> axes,
-                      Weights weights) {
-  // Nodes may share weights: a small file must not make a huge model.
-  for (const auto& [key, tensor] : weights) {
-    graph_.spend(static_cast<std::size_t>(tensor.size()));
-  }
-  std::vector<Shape> shapes;
-  std::vector<Value> values;
-  for (const Imported& input : inputs) {
-    shapes.push_back(input.physical);
-    values.push_back(input.value);
-  }
-  const std::string description = describe_layer(*layer).to_json();
-  layer->set_name(unique_name(node));
-  layer->build_all(shapes, Random(0));
-  Imported result;
-  result.physical = layer->output_shape();
-  result.axes = std::move(axes);
-  Index rank = 0;
-  for (const Index axis : result.axes) rank = std::max(rank, axis + 1);
-  std::vector<Index> logical(static_cast<std::size_t>(rank), 1);
-  for (std::size_t i = 0; i < result.axes.size(); ++i) {
-    if (result.axes[i] >= 0) {
-      logical[static_cast<std::size_t>(result.axes[i])] = result.physical[static_cast<Index>(i)];
-    }
-  }
-  result.logical = Shape(std::move(logical));
-  if (weights.empty()) {
-    result.value = model_.add(std::move(layer), values);
-    return result;
-  }
-  // Nodes that read the same initializers are one layer, as the program was that exported them.
-  const std::span constants = std::span(node.inputs).subspan(1);
-  for (const LayerOfFile& earlier : weights_) {
-    const Layer& first = *model_.layers()[earlier.layer];
-    if (std::ranges::equal(earlier.constants, constants) && earlier.description == description &&
-        first.input_shapes() == shapes && same_weights(earlier.weights, weights)) {
-      result.value = model_.add(std::make_unique<ReusedLayer>(first.name(), layer->name()), values);
-      return result;
-    }
-  }
-  weights_.push_back({model_.layers().size(),
-                      {constants.begin(), constants.end()},
-                      description,
-                      std::move(weights)});
-  result.value = model_.add(std::move(layer), values);
-  return result;
-}
-
-Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& padding) {
-  Node pad;
-  pad.name = node.name + "/pad";
-  std::unique_ptr<Layer> layer = std::make_unique<ZeroPadding2D>(padding);
-  if (x.logical.rank() == 2) {
-    layer = std::make_unique<ZeroPadding1D>(padding.left, padding.right);
-  }
-  Imported result = add(pad, std::move(layer), {x}, x.axes);
-  result.not_negative = x.not_negative;
-  return result;
-}
-
-Imported Builder::with_zeros(const Node& node, const Imported& x, Index axis, Index front,
-                             Index behind) {
-  Imported result = x;
-  Node part;
-  part.name = node.name + "/zeros";
-  const Index place = std::ranges::find(x.axes, axis) - x.axes.begin();
-  for (auto& layer : zero_layers(x.physical, place, front, behind)) {
-    result = add(part, std::move(layer), {result}, x.axes);
-  }
-  result.logical = x.logical.with_dim(axis, x.logical[axis] + front + behind);
-  result.not_negative = x.not_negative;
-  return result;
-}
-
-/// Takes down the layers that `node` has added behind the first `before`.
+/// Records the layers that `node` has added behind the first `before`.
 void Builder::report(const Node& node, std::size_t before) {
   ImportReport& report = graph_.report;
   if (graph_.constant(node.output()) != nullptr) {
@@ -423,22 +260,6 @@ void Builder::report(const Node& node, std::size_t before) {
     if (made.layers.empty()) ++report.transposes_removed;
   }
   report.made.push_back(std::move(made));
-}
-
-void Builder::set_weights() {
-  for (const LayerOfFile& made : weights_) {
-    const Layer& layer = *model_.layers()[made.layer];
-    std::vector<NamedTensor> tensors = layer.parameters();
-    append(tensors, layer.state());
-    for (const auto& [key, given] : made.weights) {
-      const auto found = std::ranges::find(tensors, key, &NamedTensor::name);
-      if (found == tensors.end() || found->tensor.shape() != given.shape()) {
-        refuse("import_onnx: layer \"{}\": expected \"{}\" of another shape than {}", layer.name(),
-               key, given.shape().to_string());
-      }
-      std::ranges::copy(given.span(), found->tensor.mutable_span().begin());
-    }
-  }
 }
 
 }  // namespace octet::detail::onnx_import

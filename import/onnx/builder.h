@@ -156,6 +156,7 @@ std::span<const Operator> convolution_operators();
 std::span<const Operator> dense_operators();
 std::span<const Operator> merge_operators();
 std::span<const Operator> normalization_operators();
+std::span<const Operator> part_operators();
 std::span<const Operator> pooling_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> resizing_operators();
@@ -163,6 +164,19 @@ std::span<const Operator> shape_operators();
 
 /// The operator of that name; null where Octet has none.
 const Operator* find_operator(std::string_view name);
+
+/// An axis of ONNX as one of the examples of `x`. Throws for the batch.
+Index example_axis(std::int64_t axis, const Imported& x);
+
+/// `x` without the axes of its examples of which `is_dropped` says so.
+Imported without_axes(Builder& builder, const Node& node, const Imported& x,
+                      const std::vector<bool>& is_dropped);
+
+/// `x`, whose batch is in front, with its axes in the order `axes`: another way to read it.
+Imported permuted(const Imported& x, const std::vector<Index>& axes);
+
+/// `x` with each of its axes in the model, those of extent 1 behind the others.
+Imported with_all_axes(Builder& builder, const Node& node, const Imported& x);
 
 /// How a window slides over an image, from the attributes that Conv and pools share.
 struct WindowOptions {

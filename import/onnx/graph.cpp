@@ -60,6 +60,17 @@ bool Graph::define(const std::string& value, Constant constant) {
   return constants.emplace(value, std::make_shared<const Constant>(std::move(constant))).second;
 }
 
+std::string Graph::new_name(std::string wanted) {
+  while (!names.insert(wanted).second) wanted += '\'';
+  return wanted;
+}
+
+std::string Graph::add(std::string wanted, Constant constant) {
+  std::string given = new_name(std::move(wanted));
+  define(given, std::move(constant));
+  return given;
+}
+
 void Graph::spend(std::size_t elements) {
   if (elements > budget) {
     fail_format("its weights are shared, or computed, and add up to much more than the file");

@@ -130,6 +130,8 @@ struct Graph {
   std::size_t budget = 0;
   /// How many of these may be one number, repeated: each may then become weights of a layer, too.
   std::size_t filled_budget = 0;
+  /// Every name of a value that there is, or was.
+  std::set<std::string, std::less<>> names{};
   /// Counts what became of nodes.
   ImportReport report{};
 
@@ -137,6 +139,10 @@ struct Graph {
   const Constant* constant(const std::string& value) const;
   /// Adds a constant; false where there is one of that name.
   bool define(const std::string& value, Constant constant);
+  /// Returns a name for a value that the file does not have, which begins so.
+  std::string new_name(std::string wanted);
+  /// Defines a constant under such a name, and returns that.
+  std::string add(std::string wanted, Constant constant);
   /// Takes `elements` from the budget. Throws FormatError where they are too many.
   void spend(std::size_t elements);
   /// Takes `elements` that are filled with one number from theirs.
@@ -165,6 +171,10 @@ std::set<std::string, std::less<>> read_values(const Graph& graph);
 
 /// Drops nodes that no result follows from.
 void drop_unread(Graph& graph);
+
+/// Makes one node of those that are one layer, as Relu6(x + 3) x / 6 is HardSwish. Nodes that
+/// nothing reads any more stay.
+void merge(Graph& graph);
 
 /// Computes what follows from constants, drops what computes nothing, and makes one node of those
 /// that are one layer.

@@ -98,6 +98,7 @@ Imported Builder::transposed(const Node& node, const Imported& x, const std::vec
   transpose.name = node.name + "/transpose";
   Imported result = add(transpose, std::make_unique<Permute>(std::move(counted)), {x}, order);
   result.logical = x.logical;
+  result.batch = x.batch;
   result.not_negative = x.not_negative;
   return result;
 }
@@ -126,6 +127,7 @@ Imported Builder::arranged(const Node& node, const Imported& given,
   reshape.name = node.name + "/reshape";
   Imported result = add(reshape, std::move(layer), {x}, axes);
   result.logical = x.logical;
+  result.batch = x.batch;
   result.not_negative = x.not_negative;
   return result;
 }
@@ -158,6 +160,7 @@ Imported Builder::ordered(const Node& node, const Imported& x) {
   image = arranged(node, image, counting(logical.rank()));
   part.name = node.name + "/ordered";
   Imported result = add(part, std::make_unique<Flatten>(), {image}, {0});
+  result.batch = x.batch;
   result.not_negative = x.not_negative;
   return result;
 }
@@ -188,6 +191,82 @@ Imported Builder::reshaped(const Node& node, const Imported& x, const Shape& log
   result.not_negative = x.not_negative;
   if (!read.in_order()) result.flattened = Flattened{x.logical, x.axes};
   return result;
+}
+
+Imported Builder::with_batch_at(const Imported& x, Index place) const {
+  if (x.batch == place || batch_ != 1 || place > x.logical.rank()) return x;
+  // The axis of examples at `place`, of those of ONNX without the batch.
+  const Index given = place < x.batch ? place : place - 1;
+  if (x.logical[given] != 1) return x;
+  Imported result = x;
+  std::vector<Index> extents;
+  for (Index i = 0; i <= x.logical.rank(); ++i) {
+    if (i != place) extents.push_back(i == x.batch ? 1 : x.logical[i < x.batch ? i : i - 1]);
+  }
+  result.logical = Shape(std::move(extents));
+  result.batch = place;
+  for (Index& axis : result.axes) {
+    if (axis < 0) continue;
+    const Index in_onnx = axis < x.batch ? axis : axis + 1;
+    axis = in_onnx == place ? -1 : in_onnx < place ? in_onnx : in_onnx - 1;
+  }
+  return result;
+}
+
+/// Returns `x` with its axes in the order of images, of sequences or, of other ranks, of the file.
+Imported Builder::as_result(const Node& node, const Imported& x) {
+  const Index rank = x.logical.rank();
+  const std::vector<Index> present = long_axes(x.axes, x.logical);
+  if (rank != 1 && std::ranges::is_sorted(present)) return x;
+  const std::vector<Index> order = rank == 3   ? kImageAxes
+                                   : rank == 2 ? kSequenceAxes
+                                               : counting(rank);
+  return rank != 1 && present == long_axes(order, x.logical) ? x : arranged(node, x, order);
+}
+
+Index example_axis(std::int64_t axis, const Imported& x) {
+  const Index rank = x.logical.rank();
+  const Index counted = axis < 0 ? axis + rank + 1 : axis;
+  if (counted < 0 || counted > rank || counted == x.batch) {
+    refuse("expected an axis of examples, found {}", axis);
+  }
+  return counted > x.batch ? counted - 1 : counted;
+}
+
+Imported without_axes(Builder& builder, const Node& node, const Imported& x,
+                      const std::vector<bool>& is_dropped) {
+  std::vector<Index> extents;
+  Index batch = x.batch;
+  for (Index i = 0; i < x.logical.rank(); ++i) {
+    if (!is_dropped[at(i)]) {
+      extents.push_back(x.logical[i]);
+    } else if (i < x.batch) {
+      --batch;
+    }
+  }
+  if (extents.empty()) refuse("nothing but the batch would be left");
+  Imported result = builder.reshaped(node, x, Shape(std::move(extents)));
+  result.batch = batch;
+  return result;
+}
+
+Imported permuted(const Imported& x, const std::vector<Index>& axes) {
+  Imported result = x;
+  std::vector<Index> extents;
+  for (const Index axis : axes) extents.push_back(x.logical[axis]);
+  result.logical = Shape(std::move(extents));
+  for (Index& axis : result.axes) {
+    if (axis >= 0) axis = std::ranges::find(axes, axis) - axes.begin();
+  }
+  return result;
+}
+
+Imported with_all_axes(Builder& builder, const Node& node, const Imported& x) {
+  std::vector<Index> axes = x.axes;
+  for (Index axis = 0; axis < x.logical.rank(); ++axis) {
+    if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
+  }
+  return builder.arranged(node, x, axes);
 }
 
 }  // namespace octet::detail::onnx_import

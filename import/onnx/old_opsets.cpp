@@ -49,9 +49,7 @@ class Renewal {
  private:
   std::string add(Constant constant, const Node& node) {
     graph_.spend(constant.size());
-    std::string name = node.output() + "/renewed";
-    graph_.define(name, std::move(constant));
-    return name;
+    return graph_.add(node.output() + "/renewed", std::move(constant));
   }
 
   /// Gives a constant the axes of extent 1 behind it that stand for those from `axis` on.

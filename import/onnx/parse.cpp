@@ -217,6 +217,11 @@ Graph parse(std::span<const std::uint8_t> bytes,
   Graph graph;
   with_model(bytes,
              [&](const onnx::ModelProto& model) { graph = graph_of(model, bytes.size(), folder); });
+  for (const auto& [name, constant] : graph.constants) graph.names.insert(name);
+  for (const GraphInput& input : graph.inputs) graph.names.insert(input.name);
+  for (const Node& node : graph.nodes) {
+    graph.names.insert(node.outputs.begin(), node.outputs.end());
+  }
   return graph;
 }
 

@@ -1,4 +1,4 @@
-// Resizes, transposed convolutions, flattenings, pads and pools of ONNX files, against their
+// Resizes, transposed convolutions, flattenings and pools of ONNX files, against their
 // definitions in ONNX's order.
 
 #include <gmock/gmock.h>
@@ -184,109 +184,6 @@ TEST(OnnxFlattening, IsInOrderAsAResultAndForWhatReadsIt) {
       concatenate({flat, flat}, 1), "Concat");
   expect_same(computed(file(node("Reshape", {"f", "s"}, "y"), {integers("s", {0, 10, 6})}), x),
               flat.reshape({2, 10, 6}), "Reshape");
-}
-
-TEST(OnnxPad, OfChannelsAndByConcatOfZeros) {
-  const Tensor x = Tensor::uniform({2, 3, 2, 4}, Random(11), -1.0F, 1.0F);
-  const Tensor channel = Tensor::zeros({2, 1, 2, 4});
-  const auto joined = [](const char* front, const char* behind, std::int64_t axis) {
-    return node("Concat", {front, behind}, "y", {attribute("axis", axis)});
-  };
-  const auto file = [&](const Message& last, const Integers& zeros) {
-    return onnx_file({-1, 3, 2, 4}, {images_first(), node("ConstantOfShape", {"s"}, "z"), last},
-                     {integers("s", zeros)});
-  };
-  expect_same(computed(file(joined("i", "z", 1), {1, 1, 2, 4}), x), concatenate({x, channel}, 1),
-              "behind");
-  expect_same(computed(file(joined("z", "i", -3), {1, 1, 2, 4}), x), concatenate({channel, x}, 1),
-              "front");
-  expect_same(computed(file(joined("z", "i", 2), {1, 3, 1, 4}), x),
-              concatenate({Tensor::zeros({2, 3, 1, 4}), x}, 2), "rows");
-  expect_same(
-      computed(
-          file(node("Pad", {"i"}, "y", {attribute("pads", Integers{0, 0, 0, 1, 0, 1, 0, 0})}), {1}),
-          x),
-      concatenate({concatenate({Tensor::zeros({2, 3, 2, 1}), x}, 3), Tensor::zeros({2, 1, 2, 5})},
-                  1),
-      "Pad");
-  for (const Integers& other : {Integers{1, 1, 2, 3}, Integers{2, 1, 2, 4}, Integers{2, 4}}) {
-    EXPECT_THROW(import_onnx(file(joined("i", "z", 1), other)), InvalidArgument);
-  }
-  EXPECT_THROW(import_onnx(onnx_file({-1, 3, 2, 4}, {images_first(), joined("i", "z", 1)},
-                                     {floats("z", {1, 1, 2, 4})})),
-               InvalidArgument);
-}
-
-/// x with `front` zeros in front of and `behind` behind each axis; pads below 0 cut.
-Tensor with_zeros(const Tensor& x, const Integers& front, const Integers& behind) {
-  std::vector<Index> extents;
-  for (Index i = 0; i < x.rank(); ++i) {
-    const auto axis = static_cast<std::size_t>(i);
-    extents.push_back(x.dim(i) + front[axis] + behind[axis]);
-  }
-  Tensor y = Tensor::zeros(Shape(std::move(extents)));
-  for (Index k = 0; k < x.size(); ++k) {
-    Index rest = k;
-    Index place = 0;
-    Index step = 1;
-    bool inside = true;
-    for (Index i = x.rank(); i-- > 0;) {
-      const Index at = rest % x.dim(i) + front[static_cast<std::size_t>(i)];
-      inside = inside && at >= 0 && at < y.dim(i);
-      place += at * step;
-      step *= y.dim(i);
-      rest /= x.dim(i);
-    }
-    if (inside) y.mutable_data()[place] = x.data()[k];
-  }
-  return y;
-}
-
-TEST(OnnxPad, OfAnyAxesAndRank) {
-  struct Case {
-    Shape examples;
-    Integers front;
-    Integers behind;
-    /// Whether the pads are of what an image operator gives: the model has its axes, as those of
-    /// sequences, in another order.
-    bool moved = false;
-  };
-  for (const auto& [examples, front, behind, moved] :
-       std::vector<Case>{{{4}, {0, 2}, {0, 1}},
-                         {{4, 3}, {0, 2, 0}, {0, 1, 0}, true},
-                         {{4, 3}, {0, 0, 1}, {0, 1, 2}, true},
-                         {{2, 3, 2}, {0, 1, 0, 2}, {0, 0, 1, 0}, true},
-                         {{2, 3, 2}, {0, 0, -1, 1}, {0, 0, 0, -1}, true},
-                         {{1, 3, 2}, {0, 1, 0, 0}, {0, 1, 0, 0}, true},
-                         {{2, 1, 3, 2}, {0, 1, 1, 0, 2}, {0, 0, 0, 1, 0}}}) {
-    const Tensor x = Tensor::uniform(examples.with_batch(2), Random(11), -1.0F, 1.0F);
-    Integers pads = front;
-    pads.insert(pads.end(), behind.begin(), behind.end());
-    const bool images = moved && examples.rank() == 3;
-    std::vector<Message> nodes;
-    if (images) nodes.push_back(images_first());
-    nodes.push_back(node("Pad", {images ? "i" : "x", "p"}, "y"));
-    Integers input(examples.begin(), examples.end());
-    input.insert(input.begin(), -1);
-    const Tensor y = import_onnx(onnx_file(input, nodes, {integers("p", pads)}))
-                         .forward(images  ? permute(x, {0, 2, 3, 1})
-                                  : moved ? permute(x, {0, 2, 1})
-                                          : x);
-    expect_same(images  ? permute(y, {0, 3, 1, 2})
-                : moved ? permute(y, {0, 2, 1})
-                        : y,
-                with_zeros(x, front, behind), examples.to_string());
-  }
-  const Message some = node("Pad", {"x", "p", "", "a"}, "y");
-  const Tensor x = Tensor::uniform({2, 4}, Random(11), -1.0F, 1.0F);
-  expect_same(
-      import_onnx(onnx_file({-1, 4}, {some}, {integers("p", {1, 2}), integers("a", {-1})}, 18))
-          .forward(x),
-      with_zeros(x, {0, 1}, {0, 2}), "axes");
-  expect_refused(onnx_file({-1, 4}, {some}, {integers("p", {1, 2}), integers("a", {0})}, 18),
-                 "expected no pads of the batch");
-  expect_refused(onnx_file({-1, 4}, {some}, {integers("p", {1}), integers("a", {1})}, 18),
-                 "expected two pads for each of 1 axes, found 1");
 }
 
 /// sum or maximum over windows of `size` steps behind one another by `stride`, `front` in front of

@@ -24,6 +24,14 @@ Imported import_leaky_relu(Builder& builder, const Node& node) {
                          false);
 }
 
+/// A Cast to float, of values that are floats in the model.
+Imported import_cast(Builder& builder, const Node& node) {
+  constexpr std::int64_t kFloat = 1;
+  const std::int64_t to = node.integer("to", 0);
+  if (to != kFloat) refuse("expected a Cast to float (1), found one to type {}", to);
+  return builder.value(node, 0);
+}
+
 /// One slope for all, or one for each channel.
 Imported import_prelu(Builder& builder, const Node& node) {
   const Constant& slope = builder.required_constant(node, 1);
@@ -76,7 +84,8 @@ Imported import_softmax(Builder& builder, const Node& node) {
   return builder.reshaped(node, y, given.logical);
 }
 
-constexpr std::array<Operator, 8> kActivations = {{{"Gelu", import_gelu},
+constexpr std::array<Operator, 9> kActivations = {{{"Cast", import_cast},
+                                                   {"Gelu", import_gelu},
                                                    {"HardSwish", import_hard_swish},
                                                    {"LeakyRelu", import_leaky_relu},
                                                    {"PRelu", import_prelu},

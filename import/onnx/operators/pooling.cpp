@@ -76,8 +76,9 @@ Imported import_average_pool(Builder& builder, const Node& node) {
   const bool counts = node.integer("count_include_pad", 0) != 0;
   const auto pads = node.integers("pads");
   const bool pads_any = std::ranges::any_of(pads, [](std::int64_t n) { return n != 0; });
-  if (counts && node.text("auto_pad", "NOTSET") == "SAME_UPPER") {
-    refuse("counts the padding of SAME_UPPER: count_include_pad=0 would import");
+  const std::string automatic = node.text("auto_pad", "NOTSET");
+  if (counts && automatic.starts_with("SAME")) {
+    refuse("counts the padding of {}: count_include_pad=0 would import", automatic);
   }
   if (counts && pads_any) {
     if (pool.window.overhangs) {
@@ -118,7 +119,7 @@ Imported import_global_pool(Builder& builder, const Node& node) {
 
 /// The axes of a reduction, as of the examples of `x`, in order.
 std::vector<Index> reduced_axes(Builder& builder, const Node& node, const Imported& x) {
-  const Constant* given = node.has(1) ? builder.constant(node, 1) : nullptr;
+  const Constant* given = builder.constant(node, 1);
   const auto axes = axes_of(node, 1, given).value_or(std::vector<std::int64_t>{});
   std::vector<Index> over;
   for (const std::int64_t axis : axes) {

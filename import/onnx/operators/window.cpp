@@ -58,9 +58,7 @@ Axis onnx_axis(const WindowAxis& window, std::array<Index, 2> pads, bool ceil) {
 std::array<Index, 2> larger_half_in_front(const WindowAxis& window) {
   const WindowAxis same =
       slide_window(window.input, window.kernel, window.stride, window.dilation, Padding::same);
-  const Index span = (window.kernel - 1) * window.dilation + 1;
-  const Index all = std::max((same.output - 1) * window.stride + span - window.input, Index{0});
-  return {all - all / 2, all / 2};
+  return {same.after(), same.before};
 }
 
 }  // namespace
