@@ -269,6 +269,7 @@ Tensor take_rows(const Tensor& table, const Tensor& indices, std::string_view wh
                                }
                              });
 }
+
 Tensor slice(const Tensor& x, Index begin, Index end) {
   if (x.rank() == 0) throw InvalidArgument("slice: expected rank 1 or more, found a scalar");
   if (begin < 0 || begin > end || end > x.shape()[0]) {
