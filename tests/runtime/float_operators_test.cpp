@@ -84,6 +84,9 @@ TEST(FloatOperators, CountWhatTheirProductsKeep) {
   pixel.image = {1, 1, 1, kDepth};
   pixel.filter = pixel.image;
   pixel.weights.resize(kDepth);
+  Conv line = pixel;
+  line.image = {1, 1, 2, kDepth / 2};
+  line.filter = line.image;
   RawModelBuilder dense;
   dense.model.inputs = {dense.activation("x", {1, kDepth}, DType::float32)};
   const std::int32_t w = dense.constant("w", {1, kDepth}, DType::float32, Floats(kDepth));
@@ -94,7 +97,7 @@ TEST(FloatOperators, CountWhatTheirProductsKeep) {
       {matmul_model(row), 2 * kDepth + 2},
       {matmul_model(floats), 0},
       {dense.model, 0},
-      {in_floats(model_of(pixel)), kDepth},
+      {in_floats(model_of(line)), kDepth},
       {in_floats(transposed_model({.conv = pixel, .output = {1, 1}})), 1}};
   for (const auto& [model, beside] : models) {
     const auto kernel = detail::make_kernel({model, model.operators[0], Rounding::fp32});
