@@ -137,7 +137,7 @@ bool is_on_integers(const Step& step, std::span<const ValueForm> read) {
     case Step::Kind::op:
       break;
   }
-  // Of the table: indices are no integers with a scale.
+  // The table decides: indices are no integers with a scale.
   if (step.code == OpCode::gather) return read[0].is_integer;
   // Its inputs are quantized for it where they have other scales.
   if (scheme.result == nullptr && rule == ResultRule::as_inputs) return true;

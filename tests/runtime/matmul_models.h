@@ -162,8 +162,8 @@ inline Matmul draw_matmul(Draw& draw) {
   return m;
 }
 
-/// Of codes -128 and 127, products as large as they get. Half a step of the output divides the sums
-/// 16840455 and 16840456, of which floats hold the second alone.
+/// Products as large as they get, where the codes are -128 and 127. Half a step of the output
+/// divides the sums 16840455 and 16840456, of which floats hold the second alone.
 inline Matmul largest_products(std::int32_t depth) {
   return {.first = {2, depth},
           .second = {depth, 3},
