@@ -1,6 +1,7 @@
 #include "results.h"
 
 #include <fmt/format.h>
+#include <octet/core/json_text.h>
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
 #include <octet/report/run_facts.h>
@@ -187,7 +188,7 @@ std::string metrics_json(const Options& options, const Results& r) {
                                             {"mean", layer.mean()}});
   }
   // A command line may hold bytes that are no UTF-8.
-  return metrics.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return octet::detail::lenient_json_text(metrics);
 }
 
 std::string final_report(const Application& application, const Options& options, const Results& r,

@@ -42,7 +42,7 @@ const json& entry_of(const json& object, std::string_view key, std::string_view 
   }
   if (!((*found).*is_kind)()) {
     throw FormatError(fmt::format("description: expected {} as \"{}\", found {}", kind, key,
-                                  found->dump(-1, ' ', false, json::error_handler_t::replace)));
+                                  detail::lenient_json_text(*found)));
   }
   return *found;
 }

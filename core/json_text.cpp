@@ -105,8 +105,7 @@ std::string json_text(const nlohmann::json& value, std::string_view what) {
 }
 
 std::string as_utf8(const std::string& text) {
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
-      .get<std::string>();
+  return json::parse(detail::lenient_json_text(text)).get<std::string>();
 }
 
 }  // namespace octet::detail

@@ -37,19 +37,25 @@ Tensor dropped(const Tensor& x, float rate, const Random& random, DrawOf draw_of
   return y;
 }
 
+/// A function that drops with the numbers that draws_of(x) says.
+template <class DrawsOf>
+TensorFunction drops(float rate, DrawsOf draws_of) {
+  const auto run = [rate, draws_of](std::span<const Tensor> x, const ForwardContext& context,
+                                    FusedActivation /*clamp*/) {
+    if (!context.training() || rate == 0.0F) return x[0];
+    return dropped(x[0], rate, context.random, draws_of(x[0]));
+  };
+  return {.run = run, .only_trains = true, .training_range = scale_of_kept(rate)};
+}
+
 }  // namespace
 
 TensorFunction drop_channels(float rate) {
-  const auto drops = [rate](std::span<const Tensor> x, const ForwardContext& context,
-                            FusedActivation /*clamp*/) {
-    if (!context.training() || rate == 0.0F) return x[0];
-    const auto channels = static_cast<std::size_t>(x[0].dim(-1));
-    const auto example = static_cast<std::size_t>(x[0].shape().without_batch().size());
-    return dropped(x[0], rate, context.random, [channels, example](std::size_t i) {
-      return i / example * channels + i % channels;
-    });
-  };
-  return {.run = drops, .only_trains = true, .training_range = scale_of_kept(rate)};
+  return drops(rate, [](const Tensor& x) {
+    const auto channels = static_cast<std::size_t>(x.dim(-1));
+    const auto example = static_cast<std::size_t>(x.shape().without_batch().size());
+    return [channels, example](std::size_t i) { return i / example * channels + i % channels; };
+  });
 }
 
 Dropout::Dropout(float rate, std::string name) : Dropout(rate, Unit::value, std::move(name)) {}
@@ -62,15 +68,9 @@ Dropout::Dropout(float rate, Unit unit, std::string name)
 }
 
 std::vector<GraphValue> Dropout::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  TensorFunction drops = drop_channels(rate_);
-  if (unit_ == Unit::value) {
-    drops.run = [rate = rate_](std::span<const Tensor> x, const ForwardContext& context,
-                               FusedActivation /*clamp*/) {
-      if (!context.training() || rate == 0.0F) return x[0];
-      return dropped(x[0], rate, context.random, [](std::size_t i) { return i; });
-    };
-  }
-  return {graph.function(inputs, graph.shape(inputs[0]), std::move(drops))};
+  const auto each = [](const Tensor& /*x*/) { return [](std::size_t i) { return i; }; };
+  return {graph.function(inputs, graph.shape(inputs[0]),
+                         unit_ == Unit::channel ? drop_channels(rate_) : drops(rate_, each))};
 }
 
 void Dropout::describe(Description& description) const { description.set("rate", double{rate_}); }

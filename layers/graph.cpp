@@ -321,10 +321,7 @@ GraphValue Graph::function(std::span<const GraphValue> inputs, const Shape& resu
                            TensorFunction function) {
   Step step = step_of(inputs);
   step.kind = Step::Kind::function;
-  for (auto other = program_.steps.rbegin(); other != program_.steps.rend() && other->node == node_;
-       ++other) {
-    if (other->kind == Step::Kind::function) ++step.stream;
-  }
+  step.stream = functions_++;
   step.function = std::move(function);
   return append(std::move(step), result, "");
 }

@@ -140,7 +140,10 @@ class Graph {
   /// layer, for inputs that it does not read, and for shapes that its operators do not take.
   static Shape shape_of(const Layer& layer, std::span<const Shape> input_shapes);
   /// Position of the model's layer that the steps to come belong to.
-  void set_node(std::size_t node) { node_ = node; }
+  void set_node(std::size_t node) {
+    node_ = node;
+    functions_ = 0;
+  }
   /// A value from outside, named after a layer; null for none.
   GraphValue input(const Layer* layer, const Shape& shape);
   /// The values of a QUANTIZE, of the shape of x.
@@ -182,6 +185,8 @@ class Graph {
   /// The first value of the layer.
   std::size_t first_ = 0;
   std::size_t node_ = 0;
+  /// How many function() steps belong to it so far.
+  std::size_t functions_ = 0;
   /// The beginning of suffixes in the steps of a scan behind the first.
   std::string time_;
   /// The beginning of suffixes in a part of the layer, and of the names of its tensors.

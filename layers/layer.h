@@ -149,7 +149,8 @@ class Layer {
 
   /// Says which operators the layer computes: returns its result, made of `inputs` by the functions
   /// of `graph`, and behind it what other layers may ask for by Graph::beside(). Called when a
-  /// model is built, quantized or loaded, and never for a batch. By default Graph::linear() where
+  /// model is built, quantized or loaded, but for no batch of it; forward_all() of a layer that is
+  /// in no model calls it for each batch. By default Graph::linear() where
   /// the layer has weights(), and else one step that computes forward_all(), for which files have
   /// no operator.
   virtual std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const;

@@ -109,12 +109,13 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
   Index t = 0;
   const auto body = [&](std::span<const GraphValue> x_t, std::span<const GraphValue> states) {
     std::vector<GraphValue> before(states.begin(), states.end());
-    const bool passes = options_.truncation == 0 || t == 0 || t % options_.truncation != 0;
-    ++t;
-    for (GraphValue& state : before) {
-      if (options_.truncation == 0) break;
-      state = g.function({&state, 1}, g.shape(state), gradient_gate(passes));
+    if (options_.truncation > 0) {
+      const bool passes = t == 0 || t % options_.truncation != 0;
+      for (GraphValue& state : before) {
+        state = g.function({&state, 1}, g.shape(state), gradient_gate(passes));
+      }
     }
+    ++t;
     std::vector<GraphValue> behind = step(g, x_t.first(cell_.gates.size()), before);
     for (std::size_t i = 0; options_.masked && i < behind.size(); ++i) {
       behind[i] = masked_state(g, x_t.back(), before[i], behind[i]);

@@ -10,7 +10,7 @@ struct RecurrentOptions {
   bool return_sequences = false;
   /// Whether the second input is a mask of the steps, [steps] or [steps, 1]: 1 where a step counts,
   /// 0 where it only fills a sequence up to the length of others, which leaves the states as they
-  /// are.
+  /// are. Values at such steps have to be finite, too: a state h keeps h + 0 (h' - h).
   bool masked = false;
   /// While training, the share of the features of what the layer reads that are set to 0, and that
   /// of the state that the gates read, the same ones at all steps of a sequence (variational

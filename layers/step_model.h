@@ -29,7 +29,9 @@ struct StepModel {
 struct StepModelOptions {
   /// Whether convolutions may look ahead: those with padding same then wait for what they read, and
   /// their results, and all that are made of them, come so much later. A stream has no end, so that
-  /// the last results, for which they would read zeros behind it, do not come.
+  /// the last results, for which they would read zeros behind it, do not come; behind such a layer
+  /// stands none that makes one result of a whole sequence, nor one that begins with zeros, as
+  /// another convolution with padding same that looks back, too.
   bool delay = false;
 };
 
@@ -55,7 +57,7 @@ struct StepModelOptions {
 /// Throws InvalidArgument, naming the layer, where one looks at several steps in another way, is
 /// given a first state already or is used several times, where a window reads values whose scale is
 /// learned, where sequences that are put together do not keep step, where no layer carries a state,
-/// and before build().
+/// and before build(); with StepModelOptions::delay where a layer needs steps that do not come.
 StepModel step_model(const Model& model, const StepModelOptions& options = {});
 
 /// lower() of the model, with its states kept, see keep_states(): C source of it has functions for

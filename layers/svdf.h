@@ -2,7 +2,6 @@
 
 #include <octet/layers/activation_function.h>
 #include <octet/layers/layer.h>
-#include <octet/layers/layer_registry.h>
 
 namespace octet {
 

@@ -94,7 +94,7 @@ std::string ranges_json(const std::vector<RangeRecord>& ranges) {
     list.push_back(
         {{"moment", one.moment}, {"layer", one.layer}, {"min", one.min}, {"max", one.max}});
   }
-  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+  return detail::lenient_json_text(list);
 }
 
 std::string oscillations_json(const std::vector<OscillationRecord>& oscillations) {
@@ -105,7 +105,7 @@ std::string oscillations_json(const std::vector<OscillationRecord>& oscillations
                     {"share", one.share},
                     {"frozen", one.frozen}});
   }
-  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+  return detail::lenient_json_text(list);
 }
 
 }  // namespace octet

@@ -49,6 +49,9 @@ void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand
               Index c_stride, bool accumulate = false,
               FunctionRef<void(const GemmBlock& block)> block_done = {});
 
+/// The largest number of bytes of scratch memory that a thread keeps after gemm_f32() of this size.
+std::size_t gemm_f32_thread_bytes(Index m, Index n, Index k);
+
 /// Computes c = a' w for the real values of int8 codes w [w.rows(), w.depth()], each float(code)
 /// times the scale of its row (`scales` holds one for all rows or one per row): the bits of
 /// gemm_f32 on those values, without a copy of them in memory.

@@ -179,6 +179,15 @@ void multiply(FloatProduct p, const KernelTable& table) {
 
 }  // namespace
 
+std::size_t gemm_f32_thread_bytes(Index m, Index n, Index k) {
+  if (m <= 0 || n <= 0 || k <= 0) return 0;
+  const Index cols = kernels().f32_cols;
+  const Index depth = detail::depth_of_blocks(k);
+  const Index width = divided_up(std::min(n, kBlockColumns), cols) * cols;
+  const Index partial = depth == k ? 0 : std::min(m, kBlockRows) * width;
+  return static_cast<std::size_t>(depth * cols + partial) * sizeof(float);
+}
+
 void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
               Index c_stride, bool accumulate,
               FunctionRef<void(const GemmBlock& block)> block_done) {

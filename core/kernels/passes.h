@@ -214,7 +214,7 @@ struct Passes {
   /// `rows` is at least 1.
   void (*column_limits)(const std::int32_t* x, Index stride, std::size_t rows, std::size_t columns,
                         std::int32_t* lowest, std::int32_t* highest);
-  /// out = g where x is inside the window, else 0.
+  /// out = g where x is inside the window, else 0; `out` may be g itself.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);
   /// mask = 1 where x is inside the window, else 0; and out = g where the mask is 1, else 0.

@@ -291,7 +291,7 @@ static constexpr Passes all() {
           .add_bias = add_bias,
           .real_sums = real_sums,
           .column_limits = column_limits<sizes.lanes>,
-          .window_gradient = window_gradient,
+          .window_gradient = window_gradient<sizes.lanes>,
           .window_mask = window_mask,
           .masked_gradient = masked_gradient,
           .window_gradient_sums = window_gradient_sums<sizes.lanes / 2>,

@@ -9,13 +9,42 @@
 
 namespace octet::passes {
 
-static void window_gradient(const float* __restrict x, const float* __restrict g, std::size_t size,
-                            const GradientWindow& window, float* __restrict out) {
-  const auto [lo, hi, above, below] = window;
-  for (std::size_t i = 0; i < size; ++i) {
-    const bool passes = (x[i] >= lo) & (x[i] <= hi) & (x[i] > above) & (x[i] < below);
-    out[i] = passes ? g[i] : 0.0F;
+/// Where x is inside the window, g, else 0.
+template <int width>
+[[gnu::always_inline]] static inline LanesOf<float, width> inside(const LanesOf<float, width>& x,
+                                                                  const LanesOf<float, width>& g,
+                                                                  const GradientWindow& window) {
+  const LanesOf<std::int32_t, width> passes =
+      (x >= window.lo) & (x <= window.hi) & (x > window.above) & (x < window.below);
+  return __builtin_bit_cast(LanesOf<float, width>,
+                            passes & __builtin_bit_cast(LanesOf<std::int32_t, width>, g));
+}
+
+/// In vectors of our own, because `out` may be g: memory that is read and written is a reason for
+/// compilers not to vectorise.
+struct WindowGradient {
+  const float* x;
+  const float* g;
+  const GradientWindow& window;
+  float* out;
+
+  template <int width, int vectors>
+  [[gnu::always_inline]] void run(Index i) const {
+    LanesOf<float, width> value[vectors];
+    LanesOf<float, width> gradient[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      load(x + i + v * width, value[v]);
+      load(g + i + v * width, gradient[v]);
+      store(inside<width>(value[v], gradient[v], window), out + i + v * width);
+    }
   }
+};
+
+template <int lanes>
+static void window_gradient(const float* x, const float* g, std::size_t size,
+                            const GradientWindow& window, float* out) {
+  for_each_column<lanes>(static_cast<Index>(size), WindowGradient{x, g, window, out});
 }
 
 static void window_mask(const float* __restrict x, std::size_t size, const GradientWindow& window,
@@ -76,7 +105,6 @@ struct WindowSums {
   template <int width, int vectors>
   [[gnu::always_inline]] void run(Index j) const {
     using Vector = LanesOf<float, width>;
-    const auto [lo, hi, above, below] = window;
     LanesOf<double, width> totals[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) load(sums + j + v * width, totals[v]);
@@ -88,10 +116,7 @@ struct WindowSums {
         Vector gradient;
         load(x + at + v * width, value);
         load(g + at + v * width, gradient);
-        const LanesOf<std::int32_t, width> passes =
-            (value >= lo) & (value <= hi) & (value > above) & (value < below);
-        gradient = __builtin_bit_cast(
-            Vector, passes & __builtin_bit_cast(LanesOf<std::int32_t, width>, gradient));
+        gradient = inside<width>(value, gradient, window);
         store(gradient, out + at + v * width);
         totals[v] += as_doubles<width>(gradient);
       }

@@ -85,10 +85,7 @@ constexpr std::size_t kCodes = 256;
 /// e^(x - m) for all pairs of real values of int8 with m among `largest`, [m, x].
 std::vector<float> exps_of_codes(const QuantParams& params,
                                  const std::array<bool, kCodes>& largest) {
-  std::array<std::int8_t, kCodes> codes;
-  for (std::size_t i = 0; i < kCodes; ++i) codes[i] = static_cast<std::int8_t>(i - kCodes / 2);
-  std::array<float, kCodes> real;
-  dequantize(std::span<const std::int8_t>(codes), params, std::span<float>(real));
+  const std::array<float, kCodes> real = detail::reals_of_codes(params);
   std::vector<float> exps(kCodes * kCodes);
   for (std::size_t m = 0; m < kCodes; ++m) {
     for (std::size_t i = 0; largest[m] && i <= m; ++i) {
@@ -98,8 +95,8 @@ std::vector<float> exps_of_codes(const QuantParams& params,
   return exps;
 }
 
-/// detail::softmax_row() of `Rows` rows of quantized values side by side, whose sums wait for each other less
-/// than one would for itself.
+/// detail::softmax_row() of `Rows` rows of quantized values side by side, whose sums wait for each
+/// other less than one would for itself.
 template <std::size_t Rows>
 void softmax_of_codes(const std::int8_t* x, std::size_t columns, const std::uint8_t* largest,
                       const float* exps, float* y) {

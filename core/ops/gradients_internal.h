@@ -20,7 +20,7 @@ namespace octet {
 inline constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 
 /// g where x is inside the window, else 0; written to `to` where that is given, a new tensor or
-/// what writable_gradient() gives.
+/// what writable_gradient() gives, which may be g itself.
 Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window,
                      const Tensor& to = {});
 

@@ -5,9 +5,22 @@
 #include <octet/core/tensor_internal.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace octet::detail {
+
+/// The real values of all codes of int8, from -128 on.
+inline std::array<float, 256> reals_of_codes(const QuantParams& params) {
+  std::array<std::int8_t, 256> codes;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = static_cast<std::int8_t>(static_cast<int>(i) - 128);
+  }
+  std::array<float, 256> real;
+  dequantize(std::span<const std::int8_t>(codes), params, std::span<float>(real));
+  return real;
+}
 
 /// f of the elements of x, for an f that is worth a table: where x stores int8, f runs once for
 /// each of their 256 real values.
@@ -16,21 +29,17 @@ Tensor map_function(F f, const Tensor& x) {
   constexpr std::size_t kValues = 256;
   const auto size = static_cast<std::size_t>(x.size());
   const StoredIntegers stored = TensorAccess::integers(x);
-  const std::int8_t* const codes = stored.as<std::int8_t>();
+  const auto* const codes = stored.as<std::int8_t>();
   if (codes == nullptr || x.quantization() == nullptr || size <= kValues) {
     return map(Work::transcendental, f, x);
   }
-  std::array<std::int8_t, kValues> all;
-  for (std::size_t i = 0; i < kValues; ++i)
-    all[i] = static_cast<std::int8_t>(static_cast<std::uint8_t>(i));
-  std::array<float, kValues> table;
-  dequantize(std::span<const std::int8_t>(all), *x.quantization(), std::span<float>(table));
+  std::array<float, kValues> table = reals_of_codes(*x.quantization());
   for (float& value : table) value = f(value);
   Tensor y(x.shape());
   float* const out = y.mutable_data();
   parallel_for(size, parallel_grain(Work::map_floats), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      out[i] = table[static_cast<std::uint8_t>(codes[i])];
+      out[i] = table[static_cast<std::size_t>(codes[i] + 128)];
     }
   });
   return y;

@@ -237,7 +237,7 @@ Tensor slice(const Tensor& x, const std::vector<AxisSlice>& axes) {
   });
 }
 
-Tensor gather_rows(const Tensor& table, const Tensor& indices, std::string_view who) {
+Tensor take_rows(const Tensor& table, const Tensor& indices, std::string_view who) {
   if (table.rank() != 2) {
     throw InvalidArgument(fmt::format("{}: expected a table [rows, features], found {}", who,
                                       table.shape().to_string()));
@@ -260,7 +260,7 @@ Tensor gather_rows(const Tensor& table, const Tensor& indices, std::string_view 
   const Tensor y = moved(table, Shape(std::move(dims)), [&](const auto* from, auto* to) {
     for (const Index place : places) to = std::copy_n(from + place * row, row, to);
   });
-  return detail::record_part("gather_rows", y, table,
+  return detail::record_part("take_rows", y, table,
                              [places = std::move(places), row](const Tensor& g, Tensor& sum) {
                                const float* from = g.data();
                                for (const Index place : places) {
@@ -269,6 +269,7 @@ Tensor gather_rows(const Tensor& table, const Tensor& indices, std::string_view 
                                }
                              });
 }
+
 Tensor slice(const Tensor& x, Index begin, Index end) {
   if (x.rank() == 0) throw InvalidArgument("slice: expected rank 1 or more, found a scalar");
   if (begin < 0 || begin > end || end > x.shape()[0]) {

@@ -19,7 +19,7 @@ Tensor reshape(const Tensor& x, const Shape& shape);
 /// whole numbers, of which a fraction is dropped. The gradient of a row is the sum of those of all
 /// that name it. Throws InvalidArgument for a table of another rank and, naming `who`, for an index
 /// outside of it.
-Tensor gather_rows(const Tensor& table, const Tensor& indices, std::string_view who);
+Tensor take_rows(const Tensor& table, const Tensor& indices, std::string_view who);
 /// The transposed copy of a matrix. Throws InvalidArgument for other ranks.
 Tensor transpose(const Tensor& x);
 

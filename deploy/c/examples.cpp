@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/deploy/c/plan.h>
+#include <octet/deploy/c/text.h>
 
-#include <algorithm>
+#include <utility>
 
 // What C source says of the examples that the model was trained on: names of classes, and the
 // normalization of floats.
@@ -21,21 +22,15 @@ std::string c_string(std::string_view text) {
   return literal + "\"";
 }
 
-std::string numbers_text(const std::vector<float>& numbers) {
-  std::vector<std::string> literals;
-  for (const float number : numbers) literals.push_back(float_literal(number));
-  return fmt::format("{}", fmt::join(literals, ", "));
-}
-
-/// How many channels lists of the normalization have: 1 where one number is for all.
-std::size_t channels_of(const Normalization& normalization) {
-  return std::max(normalization.mean.size(), normalization.deviation.size());
-}
-
 /// A constant list, or nothing where a number is left out.
 std::string list_text(const char* name, const std::vector<float>& numbers) {
   if (numbers.empty()) return "";
-  return fmt::format("    static const float {}[] = {{{}}};\n", name, numbers_text(numbers));
+  std::vector<std::string> literals;
+  for (const float number : numbers) literals.push_back(float_literal(number));
+  std::string text =
+      fmt::format("    static const float {}[{}] = {{\n        ", name, numbers.size());
+  append_numbers(text, literals, 8);
+  return text + "\n    };\n";
 }
 
 /// The number of a list that belongs to value i.
@@ -50,19 +45,28 @@ void read_example_metadata(const IntegerModel& model, CPlan& plan) {
   plan.class_names = class_names_of(model);
   plan.normalization = normalization_of(model);
   if (plan.normalization.empty()) return;
-  const std::size_t channels = channels_of(plan.normalization);
-  const bool is_one = plan.inputs.size() == 1;
-  for (const auto* list : {&plan.normalization.mean, &plan.normalization.deviation}) {
-    const bool fits = list->size() <= 1 || list->size() == channels;
-    if (is_one && fits &&
-        plan.inputs[0].tensor->size() % static_cast<std::int64_t>(channels) == 0) {
-      continue;
-    }
-    throw FormatError(fmt::format(
-        "c source: metadata '{}': expected one number, or one for each channel of one input, found "
-        "{} for {} inputs",
-        kNormalizationKey, list->size(), plan.inputs.size()));
+  if (plan.inputs.size() != 1) {
+    throw FormatError(
+        fmt::format("c source: metadata '{}': expected a model of one input, found {}",
+                    kNormalizationKey, plan.inputs.size()));
   }
+  const ModelTensor& input = *plan.inputs[0].tensor;
+  const std::int32_t channels = input.shape.empty() ? 1 : input.shape.back();
+  const auto require_fitting = [&](const char* name, const std::vector<float>& numbers) {
+    if (numbers.size() <= 1 || std::cmp_equal(numbers.size(), channels)) return;
+    throw FormatError(fmt::format(
+        "c source: metadata '{}': expected one {}, or one for each of the {} channels of input "
+        "'{}', shape [{}], which are its last axis, found {}; is it of another model?",
+        kNormalizationKey, name, channels, input.name, fmt::join(input.shape, ", "),
+        numbers.size()));
+  };
+  require_fitting("mean", plan.normalization.mean);
+  require_fitting("deviation", plan.normalization.deviation);
+}
+
+std::int64_t c_normalization_bytes(const CPlan& plan) {
+  const std::size_t numbers = plan.normalization.mean.size() + plan.normalization.deviation.size();
+  return static_cast<std::int64_t>(numbers * sizeof(float));
 }
 
 std::string c_class_names(const CPlan& plan) {

@@ -194,7 +194,8 @@ std::string c_front_end(const CPlan& plan);
 std::int64_t c_front_end_bytes(const CPlan& plan);
 
 /// Takes the names of classes and the normalization from the model's metadata. Throws FormatError
-/// for entries that are none, and for a normalization that does not fit the input.
+/// for entries that are none, and for a normalization that does not fit the last axis of the only
+/// input.
 void read_example_metadata(const IntegerModel& model, CPlan& plan);
 
 /// The macros of the names of classes; empty where there are none.
@@ -205,6 +206,8 @@ std::string c_class_names(const CPlan& plan);
 std::string c_normalization_text(const CPlan& plan);
 std::string c_normalization(const CPlan& plan);
 std::string c_normalized_value(const CPlan& plan);
+/// The bytes of these lists in flash memory.
+std::int64_t c_normalization_bytes(const CPlan& plan);
 
 /// The text of NAME.h.
 /// `other_ram_bytes` is what the static buffers take with the other CCode.

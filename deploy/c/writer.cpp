@@ -174,7 +174,8 @@ CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   figures.rows = plan.chain ? plan.rows : 0;
   figures.caller_bytes = caller_bytes(plan);
   figures.ram_bytes = plan.arena_bytes + detail::c_unpacked_bytes(layers);
-  figures.flash_bytes = plan.constant_bytes + detail::c_front_end_bytes(plan);
+  figures.flash_bytes =
+      plan.constant_bytes + detail::c_front_end_bytes(plan) + detail::c_normalization_bytes(plan);
   for (const CLayer& layer : layers) {
     figures.flash_bytes += layer.flash_bytes;
     figures.macs += layer.macs;

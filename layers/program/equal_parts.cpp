@@ -24,7 +24,7 @@ std::optional<Cut> cut_of(const Program& program, const Step& step) {
     const AxisSlice taken{step.numbers[axis], step.numbers[rank + axis],
                           step.numbers[2 * rank + axis]};
     if (taken.extent() == read[static_cast<Index>(axis) - 1]) continue;
-    if (cut || taken.step != 1) return std::nullopt;
+    if (cut) return std::nullopt;
     cut = Cut{axis, taken};
   }
   return cut;

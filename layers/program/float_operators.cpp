@@ -186,7 +186,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::transpose:
       return transposed(step, x[0]);
     case OpCode::gather:
-      return gather_rows(
+      return take_rows(
           x[0], x[1],
           fmt::format("layer \"{}\" of type {}", step.layer->name(), step.layer->type()));
     case OpCode::reshape:

@@ -31,9 +31,9 @@ OpCode operator_of(const LayerWeights& weights);
 /// dilation.
 Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights);
 
-/// Whether a clamp that ends the layer is an operator of its own, RELU or RELU6 with the scale of the
-/// sums: under contract double in TRANSPOSE_CONV, where TFLite Micro and CMSIS-NN leave out a fused
-/// one.
+/// Whether a clamp that ends the layer is an operator of its own, RELU or RELU6 with the scale of
+/// the sums: under contract double in TRANSPOSE_CONV, where TFLite Micro and CMSIS-NN leave out a
+/// fused one.
 bool has_separate_clamp(const LayerWeights& weights, FusedActivation clamp, Rounding rounding);
 
 /// The zeros that a convolution with padding causal has in front of its images: a PAD in files.

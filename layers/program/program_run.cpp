@@ -1,8 +1,6 @@
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/activation_function.h>
-#include <octet/layers/graph.h>
-#include <octet/layers/input.h>
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program_run.h>
 #include <octet/layers/quantize/integer_linear.h>

@@ -125,6 +125,16 @@ void require_no_delay(const Layer& layer, const Stream& read) {
                              read.delay));
 }
 
+/// Throws InvalidArgument where the layer's result is made of the last steps of a sequence, which
+/// do not come.
+void require_last_steps(const Layer& layer, const Stream& read) {
+  if (!read.unfinished) return;
+  fail_to_stream(layer,
+                 "makes one result of a whole sequence, but the last steps of what it reads do not "
+                 "come, for which a layer in front of it looks beyond the end; give that padding "
+                 "causal");
+}
+
 /// Whether what lies beside a sequence counts as zeros, which a pool leaves out.
 bool reads_zeros_beside(const Layer& layer) {
   const Program program = program_of(inner_of(layer));
@@ -149,7 +159,9 @@ Stream windowed(const Layer& layer, const WindowAxis& window, const Stream& read
   if (window.before > 0) require_no_delay(layer, read);
   const Index least = span - window.stride;
   const Index beyond = (window.before - read.delay - least) % window.stride;
-  Stream stream{Stream::Kind::window, read.rate * window.stride};
+  Stream stream{.kind = Stream::Kind::window,
+                .rate = read.rate * window.stride,
+                .unfinished = read.unfinished || pads_behind};
   stream.kept = least + (beyond < 0 ? beyond + window.stride : beyond);
   stream.delay = (read.delay + stream.kept - window.before) / window.stride;
   if (stream.kept < 0) {
@@ -213,11 +225,15 @@ class StreamAnalysis {
                                           "{} late, and every {} steps, {} late",
                                           read.rate, read.delay, other.rate, other.delay));
       }
-      return {Stream::Kind::each_step, read.rate, read.delay};
+      return {.kind = Stream::Kind::each_step,
+              .rate = read.rate,
+              .delay = read.delay,
+              .unfinished = std::ranges::any_of(sequences, &Stream::unfinished)};
     }
     const std::optional<WindowAxis> window = window_of(layer);
     if (gives_sequence && window) return windowed(layer, *window, read, delays_);
     if (layer.output_shape().rank() == 1 && layer.input_shapes().size() == 1) {
+      require_last_steps(layer, read);
       return {.kind = Stream::Kind::whole,
               .end = (layer.input_shape()[0] + read.delay) * read.rate};
     }
@@ -236,7 +252,10 @@ class StreamAnalysis {
       fail_to_stream(layer, "is given a first state, which step_model() is to carry");
     }
     require_no_delay(layer, read);
-    if (layer.output_shape().rank() == 2) return {Stream::Kind::recurrent, read.rate};
+    if (layer.output_shape().rank() == 2) {
+      return {.kind = Stream::Kind::recurrent, .rate = read.rate, .unfinished = read.unfinished};
+    }
+    require_last_steps(layer, read);
     return {.kind = Stream::Kind::recurrent, .end = layer.input_shape()[0] * read.rate};
   }
 

@@ -28,6 +28,8 @@ struct Stream {
   Index kept = 0;
   /// How many steps of the network's inputs a result is made of that is no sequence.
   Index end = 0;
+  /// Whether the last steps that the whole sequence has never come: a layer looks ahead.
+  bool unfinished = false;
 };
 
 /// The layer that quantization wraps, or the layer itself.

@@ -127,11 +127,32 @@ void require_no_marks(const Model& model, std::string_view operation) {
   }
 }
 
+/// By layer: whether its result is looked up as indices, where they come by way of layers that move
+/// them, too.
+std::vector<bool> indices_of(const Model& model) {
+  std::vector<bool> found(model.layers().size());
+  for (std::size_t i = found.size(); i-- > 0;) {
+    const Layer& layer = *model.layers()[model.used_layer(i)];
+    if (is_input(layer)) continue;
+    if (reads_indices(layer)) {
+      found[model.inputs_of(i)[0]] = true;
+    } else if (found[i] && moves_alone(layer)) {
+      for (const std::size_t input : model.inputs_of(i)) found[input] = true;
+    }
+  }
+  return found;
+}
+
 /// Builds the quantized copy of a model, layer by layer.
 class Quantization {
  public:
   Quantization(const Model& source, std::vector<Plan> plans, const QuantizeOptions& options)
-      : source_(source), plans_(std::move(plans)), options_(options), result_(source.name()) {
+      : source_(source),
+        plans_(std::move(plans)),
+        options_(options),
+        result_(source.name()),
+        indices_(indices_of(source)) {
+    keep_indices();
     const Program& program = source.program();
     const std::vector<bool> factors = second_factors(program, options.rounding);
     is_factor_.resize(source.layers().size());
@@ -176,8 +197,8 @@ class Quantization {
     if (plans_[i].config == nullptr) {
       added_[i] = copy->name();
       const bool brings_examples = is_input(*copy);
-      const Result result = added(std::move(copy), inputs_of(i));
-      if (!brings_examples || gives_indices(i)) return result;
+      Result result = added(std::move(copy), inputs_of(i));
+      if (!brings_examples || indices_[i]) return result;
       auto quantizer = default_input_quantizer(options_, spec_of(i));
       return added(std::make_unique<QuantizeLayer>(std::move(quantizer), options_), {result});
     }
@@ -199,24 +220,42 @@ class Quantization {
     return result;
   }
 
-  /// Whether layer `i`, an input, brings indices, which have no scale. Throws InvalidArgument where
-  /// another layer reads them, too.
-  bool gives_indices(std::size_t i) const {
-    const Layer* other = nullptr;
-    bool any = false;
-    for (const std::size_t reader : source_.readers(i)) {
-      const Layer& layer = *source_.layers()[reader];
-      if (reads_indices(layer)) {
-        any = true;
-      } else {
-        other = &layer;
+  /// Leaves layers that move indices, which have no scale, as they are. Throws InvalidArgument that
+  /// names a layer which would quantize them.
+  void keep_indices() {
+    for (std::size_t i = 0; i < indices_.size(); ++i) {
+      const Layer& layer = *source_.layers()[i];
+      if (!indices_[i]) continue;
+      if (is_input(layer)) {
+        require_index_readers(i);
+        continue;
       }
+      if (plans_[i].config == nullptr) continue;
+      const bool is_shared = source_.used_layer(i) != i || source_.is_reused(i);
+      if (!moves_alone(layer) || plans_[i].own_config || is_shared) {
+        throw InvalidArgument(fmt::format(
+            "quantize_model: expected indices, which have no scale, to come from an input by way "
+            "of layers that move them and are used once, found \"{}\" of type {}, whose result "
+            "would be quantized; leave it in_float(), or give the indices an input of their own",
+            layer.name(), layer.type()));
+      }
+      require_index_readers(i);
+      plans_[i] = {};
     }
-    if (!any || other == nullptr) return any;
-    throw InvalidArgument(
-        fmt::format("quantize_model: expected layers that look up indices alone to read input "
-                    "\"{}\", found \"{}\" of type {}; give that an input of its own",
-                    source_.layers()[i]->name(), other->name(), other->type()));
+  }
+
+  /// Throws InvalidArgument where a layer reads the result of layer `i` that takes no indices.
+  void require_index_readers(std::size_t i) const {
+    for (const std::size_t reader : source_.readers(i)) {
+      const Layer& layer = *source_.layers()[source_.used_layer(reader)];
+      if (reads_indices(layer) || (indices_[reader] && moves_alone(layer))) continue;
+      const Layer& found = *source_.layers()[reader];
+      throw InvalidArgument(fmt::format(
+          "quantize_model: expected layers that look up indices alone to read {} \"{}\", found "
+          "\"{}\" of type {}; give that an input of its own",
+          is_input(*source_.layers()[i]) ? "input" : "layer", source_.layers()[i]->name(),
+          found.name(), found.type()));
+    }
   }
 
   /// The config of layer `i`, whose activation layer `clamp` becomes.
@@ -281,6 +320,8 @@ class Quantization {
   QuantizeOptions options_;
   Model result_;
   // By layer of the source.
+  /// Whether its result is looked up as indices.
+  std::vector<bool> indices_;
   /// Whether BATCH_MATMUL reads the result as its second operand.
   std::vector<bool> is_factor_;
   /// The layer behind it that becomes its activation.

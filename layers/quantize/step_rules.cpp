@@ -6,6 +6,8 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <set>
 
 namespace octet {
 
@@ -20,8 +22,6 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
     case Step::Kind::op:
       break;
   }
-  // Of its first input, the table.
-  if (step.code == OpCode::gather) return ResultRule::as_input;
   if (only_clamps(step.code, rounding)) return ResultRule::clamps;
   switch (definition(step.code).output_grid) {
     case OutputGrid::measured:
@@ -69,12 +69,28 @@ bool is_linear_alone(const Layer& layer) {
   return linear == 1;
 }
 
+namespace {
+
+bool moves(const Step& step) {
+  return step.kind == Step::Kind::op &&
+         (step.code == OpCode::concatenation || step.code == OpCode::reshape ||
+          step.code == OpCode::strided_slice || step.code == OpCode::transpose);
+}
+
+}  // namespace
+
+bool moves_alone(const Layer& layer) { return std::ranges::all_of(program_of(layer).steps, moves); }
+
 bool reads_indices(const Layer& layer) {
   const Program program = program_of(layer);
-  return std::ranges::any_of(program.steps, [](const Step& step) {
-    // The input of the layer is its first value.
-    return step.kind == Step::Kind::op && step.code == OpCode::gather && step.inputs[1] == 0;
-  });
+  // The input of the layer is its first value.
+  std::set<std::size_t> moved{0};
+  for (const Step& step : program.steps) {
+    if (moves(step) && moved.contains(step.inputs[0])) moved.insert(step.result);
+    const bool looks_up = step.kind == Step::Kind::op && step.code == OpCode::gather;
+    if (looks_up && moved.contains(step.inputs[1])) return true;
+  }
+  return false;
 }
 
 bool only_clamps(OpCode code, Rounding rounding) {
@@ -87,7 +103,6 @@ bool measures_result(const Step& step, Rounding rounding) {
 
 QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
                           const std::optional<QuantParams>& measured, const std::string& owner) {
-  if (code == OpCode::gather) return inputs[0];
   const OperatorDefinition& about = definition(code);
   switch (about.output_grid) {
     case OutputGrid::fixed:
@@ -122,7 +137,7 @@ bool is_on_integers(const Step& step, std::span<const ValueForm> read) {
     case Step::Kind::op:
       break;
   }
-  // Indices are no integers with a scale.
+  // The table decides: indices are no integers with a scale.
   if (step.code == OpCode::gather) return read[0].is_integer;
   // Its inputs are quantized for it where they have other scales.
   if (scheme.result == nullptr && rule == ResultRule::as_inputs) return true;

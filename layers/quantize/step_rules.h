@@ -29,8 +29,11 @@ bool passes_on(const Step& step);
 /// Whether a layer computes Graph::linear() and nothing else.
 bool is_linear_alone(const Layer& layer);
 
-/// Whether the layer looks up what it reads, which has no scale, in a table.
+/// Whether the layer looks up what it reads, which has no scale, in a table, moved or as it is.
 bool reads_indices(const Layer& layer);
+
+/// Whether each value of the layer's result is one of its input's, whatever that holds.
+bool moves_alone(const Layer& layer);
 
 /// Whether the operator clamps integers and does not rescale them: RELU6 in TFLite Micro.
 bool only_clamps(OpCode code, Rounding rounding);

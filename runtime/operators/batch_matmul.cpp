@@ -37,11 +37,14 @@ class IntegerMatmul final : public Kernel {
         zero_points_{source.input(0).quantization.zero_point(),
                      source.input(1).quantization.zero_point()},
         output_zero_point_(source.output().quantization.zero_point()),
-        start_(static_cast<std::size_t>(g_.columns)) {}
+        start_(fits_floats() ? 0 : static_cast<std::size_t>(g_.columns)) {}
 
   std::size_t bytes() const override { return start_.size() * sizeof(std::int64_t); }
   std::size_t thread_bytes(Index /*samples*/) const override {
-    if (fits_floats()) return (terms() + sums()) * sizeof(float) + sums() * sizeof(std::int32_t);
+    if (fits_floats()) {
+      return (terms() + sums()) * sizeof(float) + sums() * sizeof(std::int32_t) +
+             gemm_f32_thread_bytes(g_.rows, g_.columns, g_.depth);
+    }
     return terms() * sizeof(std::int16_t) + sums() * (kParts * sizeof(std::int64_t) + 4);
   }
 
@@ -154,7 +157,7 @@ class IntegerMatmul final : public Kernel {
   Requantizer requantizer_;
   std::array<std::int32_t, 2> zero_points_;
   std::int32_t output_zero_point_;
-  /// Zeros: there is no bias.
+  /// Zeros, which gemm_s16() starts with: there is no bias.
   std::vector<std::int64_t> start_;
 };
 
@@ -162,6 +165,10 @@ class FloatMatmul final : public Kernel {
  public:
   explicit FloatMatmul(const KernelSource& source)
       : g_(matmul_geometry(source)), attributes_(source.op.as<BatchMatmulAttributes>()) {}
+
+  std::size_t thread_bytes(Index /*samples*/) const override {
+    return gemm_f32_thread_bytes(g_.rows, g_.columns, g_.depth);
+  }
 
   void run(const KernelArguments& a) const override {
     const Index products = product_count(g_);

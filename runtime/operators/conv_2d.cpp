@@ -123,7 +123,8 @@ class FloatConv final : public Kernel {
   std::size_t thread_bytes(Index samples) const override {
     const Index rows = std::min(samples * geometry_.rows(), block_);
     return static_cast<std::size_t>(rows * geometry_.patch() + padded_elements(geometry_, rows)) *
-           sizeof(float);
+               sizeof(float) +
+           gemm_f32_thread_bytes(rows, geometry_.filters_per_group(), geometry_.patch());
   }
 
   void run(const KernelArguments& a) const override {

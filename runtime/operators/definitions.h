@@ -16,7 +16,7 @@ namespace octet {
 /// Where the scale and the zero point of an operator's int8 output come from.
 enum class OutputGrid {
   measured,        ///< from the range of its values
-  same_as_input,   ///< from its input: the quantized values themselves are kept
+  same_as_input,   ///< from its input, or its table: the quantized values themselves are kept
   same_as_inputs,  ///< from its inputs, all of which have the same
   fixed            ///< from the operator, whatever it reads
 };

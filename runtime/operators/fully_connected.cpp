@@ -60,6 +60,9 @@ class FloatDense final : public Kernel {
         clamp_(source.op.activation()) {}
 
   std::size_t bytes() const override { return (weights_.size() + bias_.size()) * sizeof(float); }
+  std::size_t thread_bytes(Index samples) const override {
+    return gemm_f32_thread_bytes(samples * rows_, units_, depth_);
+  }
 
   void run(const KernelArguments& a) const override {
     auto* y = a.to<float>();

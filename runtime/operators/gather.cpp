@@ -97,7 +97,7 @@ OperatorDefinition definitions::gather() {
                   .default_attributes = default_of<GatherAttributes>,
                   .least_inputs = 2,
                   .most_inputs = 2,
-                  .output_grid = OutputGrid::measured,
+                  .output_grid = OutputGrid::same_as_input,
                   .takes_int16 = true,
                   .check = check_gather,
                   .make_kernel = make_gather,

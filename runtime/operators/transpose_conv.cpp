@@ -125,6 +125,10 @@ void FloatsOfKernelLine::multiply(Index pixels, const float* x, float* products)
            rows);
 }
 
+std::size_t FloatsOfKernelLine::thread_bytes(Index pixels) const {
+  return gemm_f32_thread_bytes(pixels, static_cast<Index>(rows_.size()) / depth_, depth_);
+}
+
 template <class Code, class Sum, class KernelLine>
 TransposedSums<Code, Sum, KernelLine>::TransposedSums(const Conv2DGeometry& geometry,
                                                       std::span<const Code> weights,
@@ -165,7 +169,8 @@ Index TransposedSums<Code, Sum, KernelLine>::pixels_at_once() const {
 template <class Code, class Sum, class KernelLine>
 std::size_t TransposedSums<Code, Sum, KernelLine>::thread_bytes() const {
   return static_cast<std::size_t>(pixels_at_once() * geometry_.window.x.kernel * units()) *
-         sizeof(Sum);
+             sizeof(Sum) +
+         kernel_.front().thread_bytes(pixels_at_once());
 }
 
 template <class Code, class Sum, class KernelLine>

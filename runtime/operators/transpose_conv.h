@@ -30,6 +30,8 @@ class CodesOfKernelLine {
   void multiply(Index pixels, const std::int8_t* x, std::int32_t* products) const {
     sums_.sums(pixels, x, products);
   }
+  /// Bytes that a thread keeps at most for multiply().
+  std::size_t thread_bytes(Index pixels) const { return sums_.thread_bytes(pixels); }
 
  private:
   DenseSums sums_;
@@ -43,6 +45,7 @@ class FloatsOfKernelLine {
     return static_cast<std::size_t>(rows * depth) * sizeof(float);
   }
   void multiply(Index pixels, const float* x, float* products) const;
+  std::size_t thread_bytes(Index pixels) const;
 
  private:
   std::vector<float> rows_;

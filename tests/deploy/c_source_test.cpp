@@ -1,13 +1,17 @@
 // What the C source says of a model, what it refuses, and its helpers for floats.
 
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/deploy/example_metadata.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/runtime/naive.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <sstream>
 
 namespace octet::test::c_source_test {
 namespace {
@@ -286,6 +290,97 @@ TEST(CSource, HelpersQuantizeAndDequantizeAsTheInterpreter) {
         EXPECT_TRUE(read_file(project.path("out")) == expected) << to_string(rounding);
       }
     }
+  }
+}
+
+/// small_model() that says of its examples how they were normalized.
+IntegerModel normalized_model(const Normalization& normalization) {
+  IntegerModel model = small_model(/*float_ends=*/true);
+  model.metadata[kNormalizationKey] = metadata_text(normalization);
+  return model;
+}
+
+const std::vector<float> kSix = {0.5F, -1.0F, 0.25F, 2.0F, 0.1F, -0.75F};
+const std::vector<float> kSixAbove0 = {0.5F, 1.0F, 0.25F, 2.0F, 0.1F, 1e-3F};
+
+TEST(CSource, HelpersNormalizeByChannelOrByOneNumber) {
+  if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
+  CProject project;
+  project.write("main.c", kFloatDriver);
+  const std::vector<float> values = telling_values(1.0F / 255);
+  Bytes in;
+  append<float>(in, values);
+  write_file_atomic(project.path("in"), in);
+  for (const Normalization& n : std::vector<Normalization>{
+           {kSix, {0.3F}}, {{0.25F}, kSixAbove0}, {{}, {3.0F}}, {kSix, {}}}) {
+    const IntegerModel model = normalized_model(n);
+    std::vector<float> normalized = values;
+    n.apply(normalized, 6);
+    Interpreter interpreter(model, {.keep_tensors = true});
+    Bytes expected;
+    for (std::size_t i = 0; i < values.size(); i += 6) {
+      std::copy_n(normalized.begin() + static_cast<std::ptrdiff_t>(i), 6,
+                  interpreter.input<float>().begin());
+      interpreter.invoke();
+      append(expected, interpreter.tensor_bytes(model.operators[0].outputs[0]));
+      append(expected, interpreter.output<float>());
+    }
+    const CSource source = to_c_source(model, "net");
+    EXPECT_EQ(source.flash_bytes,
+              to_c_source(small_model(true), "net").flash_bytes +
+                  static_cast<std::int64_t>(4 * (n.mean.size() + n.deviation.size())));
+    project.write(source);
+    project.build(c_compilers()[0], joined(kStrict, {"-std=c99", "-O2"}), "main",
+                  {"main.c", "net.c"});
+    EXPECT_EQ(project.run("main", {project.path("in"), project.path("out")}).exit_code, 0);
+    EXPECT_TRUE(read_file(project.path("out")) == expected) << metadata_text(n);
+  }
+}
+
+// C99 promises 4095 characters.
+TEST(CSource, LinesOfManyChannelsAreNoLongerThanCompilersTake) {
+  IntegerModel model = make_mlp(7, {400, 3}, false, true);
+  const Normalization normalization{std::vector<float>(400, 0.123456789F),
+                                    std::vector<float>(400, 1.23456789F)};
+  model.metadata[kNormalizationKey] = metadata_text(normalization);
+  std::istringstream lines(to_c_source(model, "net").source);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  EXPECT_LE(longest, 4095U);
+}
+
+TEST(CSource, RefusesANormalizationOfOtherChannels) {
+  const auto refused = [](const Normalization& normalization, const std::string& part) {
+    const IntegerModel model = normalized_model(normalization);
+    expect_mentions(message_of<FormatError>([&] { to_c_source(model, "net"); }), part);
+  };
+  // 3 divide the 6 values of the input, whose last axis has 6.
+  refused({{1, 2, 3}, {}}, "expected one mean, or one for each of the 6 channels of input 'input");
+  refused({{1, 2, 3}, {}}, "shape [1, 6], which are its last axis, found 3");
+  refused({kSix, {1, 2}}, "expected one deviation, or one for each of the 6 channels");
+}
+
+TEST(CSource, NamesOfClassesAreTheTextsOfTheModel) {
+  if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
+  const std::vector<std::string> names = {"caf\xC3\xA9 1", "say \"no\" \\ ?\?/", "tab\t7"};
+  IntegerModel model = small_model();
+  model.metadata[kClassesKey] = metadata_text(names);
+  CProject project;
+  project.write(to_c_source(model, "net"));
+  project.write("main.c", R"(#include <stdio.h>
+#include "net.h"
+int main(void)
+{
+    static const char *const names[NET_CLASSES] = NET_CLASS_NAMES;
+    for (int i = 0; i < NET_CLASSES; ++i) {
+        puts(names[i]);
+    }
+    return 0;
+}
+)");
+  for (const std::string& compiler : c_compilers()) {
+    project.build(compiler, joined(kStrict, {"-std=c99"}), "main", {"main.c", "net.c"});
+    EXPECT_EQ(project.run("main").out, fmt::format("{}\n", fmt::join(names, "\n")));
   }
 }
 

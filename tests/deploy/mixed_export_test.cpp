@@ -1,9 +1,13 @@
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/layers/add.h>
+#include <octet/layers/embedding.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
+
+#include <algorithm>
+#include <utility>
 
 // Models of which a part stays in float, in the exports.
 
@@ -77,6 +81,40 @@ TEST(MixedExport, OnnxComputesTheSame) {
     const auto expected = interpreter.output<float>();
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
+  }
+}
+
+TEST(MixedExport, OnnxLooksUpTheRowsOfATable) {
+  const Sequential net = build_model(Input({7}), Embedding(20, 4, "words"), Flatten(), Dense(3));
+  Sequential quantized = quantize_model(net);
+  Tensor x = Tensor::zeros({2, 7});
+  for (std::size_t i = 0; i < 14; ++i) x.mutable_span()[i] = static_cast<float>(i * 9 % 20) + 0.9F;
+  x.mutable_span()[5] = -0.9F;
+  calibrate(quantized, x);
+  const OnnxTensor input{OnnxElement::float32, {2, 7}, {x.span().begin(), x.span().end()}};
+  for (const OnnxStyle style : {OnnxStyle::exact, OnnxStyle::standard}) {
+    for (const IntegerModel& model : {lower(quantized), lower_float(net)}) {
+      const OnnxFile file(to_onnx(model, {.style = style, .float_io = false}));
+      const auto ops = file.ops();
+      EXPECT_EQ(ops.at(0), "Cast");
+      EXPECT_EQ(std::ranges::count(ops, "Gather"), 1);
+      OnnxEvaluator onnx(file);
+      onnx.run(input);
+      Interpreter interpreter(model, {.batch = 2});
+      std::ranges::copy(x.span(), interpreter.input<float>().begin());
+      interpreter.invoke();
+      const OnnxTensor& found = onnx.value(file.outputs[0].name);
+      if (found.type == OnnxElement::float32) {
+        const auto expected = std::as_const(interpreter).output<float>();
+        ASSERT_EQ(found.values.size(), expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          EXPECT_NEAR(found.values[i], expected[i], 1e-5);
+        }
+      } else {
+        const auto expected = std::as_const(interpreter).output<std::int8_t>();
+        EXPECT_EQ(int8_codes(found), (std::vector<double>{expected.begin(), expected.end()}));
+      }
+    }
   }
 }
 

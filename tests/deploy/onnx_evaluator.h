@@ -232,18 +232,15 @@ class OnnxEvaluator {
     return y;
   }
 
-  /// Along one axis, by a list of indices, or of the elements of a list.
+  /// Along one axis, whose place the axes of the indices take.
   OnnxTensor gather(const OnnxNode& node) const {
     const OnnxTensor& x = in(node, 0);
     const OnnxTensor& from = in(node, 1);
     const auto found = node.attributes.find("axis");
     const auto axis = static_cast<std::size_t>(found == node.attributes.end() ? 0 : found->second);
     OnnxTensor y{x.type, x.shape, {}};
-    if (x.shape.size() == 1) {
-      y.shape = from.shape;
-    } else {
-      y.shape.at(axis) = std::ssize(from.values);
-    }
+    const auto place = y.shape.erase(y.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    y.shape.insert(place, from.shape.begin(), from.shape.end());
     std::int64_t inner = 1;
     for (std::size_t k = axis + 1; k < x.shape.size(); ++k) inner *= x.shape[k];
     const std::int64_t piece = x.shape.at(axis) * inner;
@@ -374,6 +371,8 @@ class OnnxEvaluator {
     if (node.op == "Cast") {
       OnnxTensor y = in(node, 0);
       y.type = static_cast<OnnxElement>(node.attributes.at("to"));
+      if (y.type == OnnxElement::float32) return y;
+      for (double& value : y.values) value = std::trunc(value);
       return y;
     }
     throw std::runtime_error("an operator that no writer of ours writes: " + node.op);

@@ -7,6 +7,8 @@
 #include <octet/tests/layers/layer_testing.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace octet::test::permute_test {
 namespace {
@@ -21,9 +23,12 @@ TEST(Permute, PutsAxesInAnotherOrder) {
 }
 
 TEST(Permute, PassesTheGradientBack) {
-  const auto layer = built(Permute({2, 1}), {3, 2});
-  expect_gradient([&](const std::vector<Tensor>& in) { return tanh(layer->forward(in[0], {})); },
-                  {random_tensor({4, 3, 2}, 1)});
+  for (const auto& [examples, axes] : std::vector<std::pair<Shape, std::vector<Index>>>{
+           {{3, 2}, {2, 1}}, {{3, 1, 2}, {3, 1, 2}}, {{2, 3, 1, 2}, {3, 1, 4, 2}}}) {
+    const auto layer = built(Permute(axes), examples);
+    expect_gradient([&](const std::vector<Tensor>& in) { return tanh(layer->forward(in[0], {})); },
+                    {random_tensor(examples.with_batch(2), 1)});
+  }
 }
 
 // TRANSPOSE moves five axes at most, the batch one of them.

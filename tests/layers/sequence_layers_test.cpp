@@ -93,10 +93,10 @@ std::vector<Vector> gate_sums(const Layer& layer, std::size_t gates, std::string
   return sums;
 }
 
-/// Options of a layer beside its formula, for one example: keep its states at the steps from
-/// `length` on, and drop parts of the state that the gates read.
+/// Options of a layer beside its formula, for one example: keep its states at the steps where the
+/// mask is 0, and drop parts of the state that the gates read.
 struct Beside {
-  std::size_t length = kSteps;
+  std::array<float, kSteps> mask{1, 1, 1, 1, 1};
   Vector factors{};
 };
 
@@ -111,7 +111,7 @@ std::vector<Vector> naive_states(const RecurrentCase& of, const Layer& layer,
     const Vector x_t(row.begin(), row.end());
     Vector h = states[0];
     for (std::size_t i = 0; i < beside.factors.size(); ++i) h[i] *= beside.factors[i];
-    if (t < beside.length) {
+    if (beside.mask.at(t) != 0.0F) {
       states = of.step(gate_sums(layer, of.gates, "kernel", 0, x_t),
                        gate_sums(layer, of.gates, "recurrent_kernel", 1, h), states);
     }
@@ -170,21 +170,34 @@ TEST_P(RecurrentLayers, ComputeTheirFormulaFromZerosAndFromStates) {
 }
 
 TEST_P(RecurrentLayers, KeepTheirStatesAtMaskedSteps) {
-  constexpr std::array<std::size_t, 3> kLengths = {3, kSteps, 0};
+  constexpr std::array<std::array<float, kSteps>, 5> kMasks = {
+      {{1, 1, 1, 0, 0}, {1, 1, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 0, 0, 1, 1}, {0, 1, 0, 1, 0}}};
+  constexpr auto kExamples = static_cast<Index>(kMasks.size());
   const RecurrentCase& of = GetParam();
-  const Tensor x = Tensor::normal({3, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
-  for (const Shape& mask_shape : {Shape{kSteps}, Shape{kSteps, 1}}) {
-    Tensor mask = Tensor::zeros(mask_shape.with_batch(3));
-    for (std::size_t i = 0; i < 3; ++i) {
-      std::fill_n(mask.mutable_data() + i * kSteps, kLengths.at(i), 1.0F);
+  const Tensor x = Tensor::normal({kExamples, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
+  for (const bool with_states : {false, true}) {
+    const Shape mask_shape = with_states ? Shape{kSteps, 1} : Shape{kSteps};
+    Tensor mask = Tensor::zeros(mask_shape.with_batch(kExamples));
+    for (std::size_t i = 0; i < kMasks.size(); ++i) {
+      std::ranges::copy(kMasks.at(i), mask.mutable_data() + i * kSteps);
+    }
+    std::vector<Tensor> inputs = {x, mask};
+    std::vector<Shape> shapes = {{kSteps, kFeatures}, mask_shape};
+    for (std::size_t i = 0; with_states && i < of.states; ++i) {
+      shapes.emplace_back(Shape{3});
+      inputs.push_back(Tensor::normal({kExamples, 3}, Random(6 + i), 0.0F, 0.5F));
     }
     const auto layer = of.make(3, {.return_sequences = true, .masked = true});
-    draw(*layer, {Shape{kSteps, kFeatures}, mask_shape});
-    const Tensor y = layer->forward_all(std::vector{x, mask}, {});
-    for (std::size_t i = 0; i < 3; ++i) {
+    draw(*layer, shapes);
+    const Tensor y = layer->forward_all(inputs, {});
+    for (std::size_t i = 0; i < kMasks.size(); ++i) {
       const auto values = x.span().subspan(i * kSteps * kFeatures, kSteps * kFeatures);
-      const std::vector<Vector> states = naive_states(
-          of, *layer, values, std::vector<Vector>(of.states, Vector(3)), {kLengths.at(i), {}});
+      std::vector<Vector> start(of.states, Vector(3));
+      for (std::size_t state = 2; state < inputs.size(); ++state) {
+        std::copy_n(inputs[state].data() + i * 3, 3, start[state - 2].begin());
+      }
+      const std::vector<Vector> states =
+          naive_states(of, *layer, values, start, {kMasks.at(i), {}});
       for (std::size_t t = 0; t < kSteps; ++t) {
         for (std::size_t unit = 0; unit < 3; ++unit) {
           EXPECT_NEAR(y.span()[(i * kSteps + t) * 3 + unit], states[t][unit], 1e-5) << t;
@@ -218,7 +231,7 @@ TEST_P(RecurrentLayers, DropTheSameFeaturesAtAllSteps) {
   const Tensor kept = drawn(Dropout(0.5F), {Shape{8}}).forward(Tensor::ones({1, 8}), training(3));
   const std::vector<Vector> states =
       naive_states(of, *plain, x.span(), std::vector<Vector>(of.states, Vector(8)),
-                   {kSteps, {kept.span().begin(), kept.span().end()}});
+                   {.factors = {kept.span().begin(), kept.span().end()}});
   const Tensor y = recurrent->forward(x, training(3));
   for (std::size_t i = 0; i < y.span().size(); ++i) {
     EXPECT_NEAR(y.span()[i], states[i / 8][i % 8], 1e-5) << i;
@@ -244,6 +257,39 @@ TEST_P(RecurrentLayers, GiveNoGradientBeyondATruncatedPart) {
       EXPECT_EQ(x.grad().data()[i] != 0.0F, i / kFeatures % kSteps >= first) << i;
     }
     expect_made_again(*layer);
+  }
+}
+
+TEST_P(RecurrentLayers, GiveTheFirstStatesTheGradientsOfTheFirstTruncatedPart) {
+  const RecurrentCase& of = GetParam();
+  std::vector<Shape> shapes = {{kSteps, kFeatures}};
+  shapes.resize(1 + of.states, Shape{3});
+  const auto gradients = [&](Index truncation, Index steps) {
+    const auto layer = of.make(3, {.return_sequences = true, .truncation = truncation});
+    draw(*layer, shapes);
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : shapes) {
+      const Random random(5 + inputs.size());
+      inputs.push_back(Tensor::normal(shape.with_batch(2), random, 0.0F, 1.0F));
+      inputs.back().set_requires_grad(true);
+    }
+    const Tensor y = layer->forward_all(inputs, training(1));
+    sum(slice(y, {{0, 2}, {0, steps}, {0, 3}})).backward();
+    std::vector<float> all;
+    for (std::size_t i = 1; i < inputs.size(); ++i) {
+      const auto grad = inputs[i].grad().span();
+      all.insert(all.end(), grad.begin(), grad.end());
+    }
+    return all;
+  };
+  for (const Index truncation : {1, 2, 3, 5}) {
+    const std::vector<float> expected = gradients(0, truncation);
+    const std::vector<float> found = gradients(truncation, kSteps);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_NE(expected[i], 0.0F);
+      EXPECT_NEAR(found[i], expected[i], 1e-6F) << i;
+    }
   }
 }
 

@@ -8,11 +8,14 @@ namespace {
 
 TEST(Slice, TakesAPartOfAnAxis) {
   const Tensor x = Tensor::arange(12).reshape({2, 2, 3});
-  const auto expect_sliced = [&](SliceOptions options, const Shape& result,
+  const auto expect_sliced = [&](const SliceOptions& options, const Shape& result,
                                  const std::vector<float>& values) {
-    const auto layer = built(Slice(std::move(options)), {2, 3});
+    const auto layer = built(Slice(options), {2, 3});
     EXPECT_EQ(layer->output_shape(), result);
     expect_tensor(layer->forward(x, {}), result.with_batch(2), values);
+    const auto again = make_layer(describe_layer(*layer));
+    again->build({2, 3}, Random(1));
+    expect_tensor(again->forward(x, {}), result.with_batch(2), values);
   };
   expect_sliced({.begin = 1, .size = 2}, {2, 2}, {1, 2, 4, 5, 7, 8, 10, 11});
   expect_sliced({.axis = 1, .begin = 2}, {2, 1}, {2, 5, 8, 11});

@@ -417,6 +417,23 @@ TEST(StepModel, RefusesByName) {
   expect_throws<InvalidArgument>([&] { static_cast<void>(step_model(pools, {.delay = true})); },
                                  {"MaxPool1D", "ahead"});
 
+  // Behind a convolution that looks ahead.
+  const auto behind_wide = [&](auto layer, const std::vector<std::string>& parts) {
+    Model ahead("ahead");
+    Value y = ahead.add(GRU(2, {.return_sequences = true}), ahead.input({8, 2}));
+    y = ahead.add(Conv1D(3, 3, Activation::none, {.padding = Padding::same}), y);
+    y = ahead.add(Dense(4), y);
+    ahead.output(ahead.add(std::move(layer), y));
+    ahead.build(1);
+    expect_throws<InvalidArgument>([&] { static_cast<void>(step_model(ahead, {.delay = true})); },
+                                   parts);
+  };
+  behind_wide(GlobalAveragePool1D("mean"), {"\"mean\"", "last steps", "do not come", "causal"});
+  behind_wide(Flatten(), {"Flatten", "last steps", "do not come"});
+  behind_wide(Conv1D(2, 3, Activation::none, {.padding = Padding::same, .name = "second"}),
+              {"\"second\"", "begins with zeros", "causal"});
+  behind_wide(GRU(2, {.name = "memory"}), {"\"memory\"", "begins with zeros"});
+
   Model twice("twice");
   x = twice.input({5, 3});
   const Value once = twice.add(Dense(3, Activation::none, "dense"), x);

@@ -2,9 +2,10 @@
 // typed_operator_cases().
 
 #include <gtest/gtest.h>
+#include <octet/core/kernels/gemm.h>
 #include <octet/runtime/operator_cost.h>
-#include <octet/tests/runtime/matmul_models.h>
-#include <octet/tests/runtime/window_models.h>
+#include <octet/runtime/operators/definitions.h>
+#include <octet/tests/runtime/drawn_operators.h>
 
 namespace octet::test::float_operators_test {
 namespace {
@@ -72,6 +73,37 @@ TEST(FloatOperators, BatchMatmul) {
   interpreter.invoke();
   EXPECT_EQ(copy(std::as_const(interpreter).output<float>()), (Floats{17, 23, 39, 53}));
   EXPECT_EQ(operator_cost(matmul_model(m), 0).multiply_adds, 2 * 1 * 2 * 2);
+}
+
+TEST(FloatOperators, CountWhatTheirProductsKeep) {
+  constexpr std::int32_t kDepth = 240;
+  const Matmul row{.first = {1, kDepth}, .second = {kDepth, 1}};
+  Matmul floats = row;
+  floats.dtype = DType::float32;
+  Conv pixel;
+  pixel.image = {1, 1, 1, kDepth};
+  pixel.filter = pixel.image;
+  pixel.weights.resize(kDepth);
+  Conv line = pixel;
+  line.image = {1, 1, 2, kDepth / 2};
+  line.filter = line.image;
+  RawModelBuilder dense;
+  dense.model.inputs = {dense.activation("x", {1, kDepth}, DType::float32)};
+  const std::int32_t w = dense.constant("w", {1, kDepth}, DType::float32, Floats(kDepth));
+  dense.model.outputs = {dense.activation("y", {1, 1}, DType::float32)};
+  dense.op(OpCode::fully_connected, {0, w}, dense.model.outputs[0], FullyConnectedAttributes{});
+  // The numbers of 4 bytes that each keeps beside.
+  const std::vector<std::pair<IntegerModel, std::size_t>> models = {
+      {matmul_model(row), 2 * kDepth + 2},
+      {matmul_model(floats), 0},
+      {dense.model, 0},
+      {in_floats(model_of(line)), kDepth},
+      {in_floats(transposed_model({.conv = pixel, .output = {1, 1}})), 1}};
+  for (const auto& [model, beside] : models) {
+    const auto kernel = detail::make_kernel({model, model.operators[0], Rounding::fp32});
+    EXPECT_GE(kernel->thread_bytes(1), 4 * beside + gemm_f32_thread_bytes(1, 1, kDepth))
+        << to_string(model.operators[0].code);
+  }
 }
 
 }  // namespace

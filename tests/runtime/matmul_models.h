@@ -162,6 +162,14 @@ inline Matmul draw_matmul(Draw& draw) {
   return m;
 }
 
+/// Products as large as they get, where the codes are -128 and 127. Half a step of the output
+/// divides the sums 16840455 and 16840456, of which floats hold the second alone.
+inline Matmul largest_products(std::int32_t depth) {
+  return {.first = {2, depth},
+          .second = {depth, 3},
+          .params = {quant(1.0F, 127), quant(1.0F, -128), quant(1086481.0F, 0)}};
+}
+
 /// The second operand a constant.
 inline IntegerModel draw_constant_matmul(Draw& draw) {
   Matmul m = draw_matmul(draw);

@@ -113,6 +113,18 @@ std::vector<OperatorCase> large_cases() {
   pair.second = {1, 1, 1, 40};
   // Each lane has parts of its own.
   const Splitting split{.shape = {1, 6, 50}, .axis = 1, .parts = 3};
+  // The depths on both sides of what floats hold.
+  const auto deep = [](std::int32_t depth) {
+    DrawnOperator op = drawn(largest_products(depth));
+    op.inputs = [depth](Draw&) {
+      const auto taps = static_cast<std::size_t>(depth);
+      std::vector<std::int8_t> second(3 * taps, 127);
+      // Sums of 16840455: see largest_products().
+      if (depth > 258) std::fill_n(second.end() - 3, 3, std::int8_t{123});
+      return Values{to_bytes(std::vector<std::int8_t>(2 * taps, -128)), to_bytes(second)};
+    };
+    return op;
+  };
   const auto always = [](const DrawnOperator& op) { return [op](Draw&) { return op; }; };
   return {
       {"LargeConv2DOfOneChannel", 4, always(drawn_conv(narrow)), 1},
@@ -128,6 +140,8 @@ std::vector<OperatorCase> large_cases() {
       {"LargeResizeBilinear", 2, always(drawn_bilinear<std::int8_t>(bilinear, DType::int8)), 3},
       {"LargeBinary", 6,
        [pair](Draw& draw) { return drawn(with_constant(pair, draw), /*batched=*/true); }, 5},
+      {"DeepestBatchMatmulInFloats", 3, always(deep(258)), 1},
+      {"BatchMatmulTooDeepForFloats", 6, always(deep(259)), 1},
       {"LargeSplit", 2, always(drawn_joined(split, split_and_join_model(split))), 1000},
   };
 }

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/json_text.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/distributed/messages.h>
 
@@ -107,8 +108,7 @@ void require_same(ProcessGroup& group, const Facts& facts) {
   if (group.size() == 1) return;
   // Hosts have names of their own.
   const nlohmann::json own = {{"host", group.host()}, {"facts", facts}};
-  const std::vector<Bytes> all = gather_bytes(
-      group, bytes_of(own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  const std::vector<Bytes> all = gather_bytes(group, bytes_of(detail::lenient_json_text(own)));
   const nlohmann::json first = nlohmann::json::parse(all[0]);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     const nlohmann::json other = nlohmann::json::parse(all[rank]);

@@ -30,6 +30,10 @@ TEST_P(TrainingPassesTest, GradientsPassInsideTheWindowOnly) {
     for (std::size_t i = 0; i < size; ++i) {
       EXPECT_EQ(out[i], x[i] > -0.5F && x[i] <= 2.0F ? g[i] : 0.0F) << x[i];
     }
+    std::vector<float> in_place = g;
+    passes().window_gradient(x.data(), in_place.data(), size, {-2.0F, 2.0F, -0.5F, kInfinity},
+                             in_place.data());
+    EXPECT_TRUE(same_bytes(in_place, out));
   }
 }
 
