@@ -113,12 +113,16 @@ std::string name_of(const fs::path& folder) {
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
-/// The data as the run read and normalized it.
-DataSplit load_as_trained(const ReportCommand& options, const IntegerModel& shipped) {
-  DataSplit data = application::load(
-      options.data, application::options_for(shipped, options.data, options.data_options));
-  data.train = application::normalized_for(shipped, data.train);
-  data.test = application::normalized_for(shipped, data.test);
+/// The data as the run read and normalized it, with the names that it gave classes.
+DataSplit load_as_trained(const ReportCommand& options, const Leavings& run) {
+  const std::string& file = options.folder;
+  DataSplit data = is_npz(options.data)
+                       ? read_npz_split(options.data, options.data_options, run.in_float)
+                       : application::load(options.data,
+                                           application::options_for(file, run.shipped, options.data,
+                                                                    options.data_options));
+  data.train = application::normalized_for(file, run.shipped, data.train);
+  data.test = application::normalized_for(file, run.shipped, data.test);
   return data;
 }
 
@@ -127,14 +131,18 @@ DataSplit load_as_trained(const ReportCommand& options, const IntegerModel& ship
 void report(const ReportCommand& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   const Leavings run = read_run(options.folder);
-  DataSplit data = is_npz(options.data)
-                       ? read_npz_split(options.data, options.data_options, run.in_float)
-                       : load_as_trained(options, run.shipped);
+  DataSplit data = load_as_trained(options, run);
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   Report found =
       measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,
                       run.float_model ? &*run.float_model : nullptr},
                      data.train, data.test);
+  if (options.class_names.empty()) {
+    application::in_file(options.folder, [&] {
+      const std::vector<std::string> names = class_names_of(run.shipped);
+      if (!names.empty()) found.class_names = names;
+    });
+  }
   found.title = fmt::format("{} on {}", name_of(options.folder), data.test.name());
   add_run_facts(run.metrics, found);
   write_report(options.out, found);

@@ -67,6 +67,12 @@ void WeightAverage::on_fit_begin(Trainer& trainer, const History& /*history*/) {
   const std::vector<NamedTensor> known = std::exchange(averages_, {});
   for (const auto& [name, tensor] : trainer.model().parameters()) {
     const auto own = std::ranges::find(known, name, &NamedTensor::name);
+    if (own != known.end() && own->tensor.shape() != tensor.shape()) {
+      throw FormatError(fmt::format(
+          "WeightAverage: expected an average of shape {} for \"{}\", found {}; the checkpoint is "
+          "damaged, or that of another model",
+          tensor.shape().to_string(), name, own->tensor.shape().to_string()));
+    }
     averages_.push_back({name, own == known.end() ? tensor.detach().clone() : own->tensor});
   }
 }

@@ -3,7 +3,9 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/schedule.h>
 
+#include <limits>
 #include <memory>
+#include <vector>
 
 namespace octet {
 
@@ -58,6 +60,7 @@ class WeightAverage : public Callback {
   /// Throws InvalidArgument for a decay outside [0, 1).
   explicit WeightAverage(float decay);
 
+  /// Throws FormatError for averages of set_state() that are not of the parameters' shapes.
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_step_end(Trainer& trainer, const Progress& progress) override;
   void on_fit_end(Trainer& trainer) override;

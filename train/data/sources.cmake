@@ -13,6 +13,7 @@ target_sources(octet_training PRIVATE
   data/data_description.cpp
   data/data_formats.cpp
   data/data_loader.cpp
+  data/data_options.cpp
   data/dataset.cpp
   data/dataset_rows.cpp
   data/digit_glyphs.cpp
