@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <octet/application/data.h>
+#include <octet/command_line/text.h>
 #include <octet/core/error.h>
-#include <octet/core/file.h>
 #include <octet/core/json_text.h>
 #include <octet/core/parallel.h>
 #include <octet/deploy/tflite/reader.h>
@@ -27,11 +27,6 @@ namespace octet::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  const std::vector<std::uint8_t> bytes = read_file(path);
-  return {bytes.begin(), bytes.end()};
-}
 
 /// The files of a folder whose names end so, in the order of their names.
 std::vector<fs::path> files_ending(const fs::path& folder, std::string_view end) {
@@ -60,6 +55,7 @@ fs::path only_file(const fs::path& folder, std::string_view end) {
 
 /// What a run left on disk.
 struct Leavings {
+  fs::path shipped_file;
   IntegerModel in_float;
   IntegerModel shipped;
   std::optional<Model> quantized;
@@ -92,8 +88,9 @@ bool has_checkpoint(const std::string& metrics) {
 
 Leavings read_run(const fs::path& folder) {
   Leavings run;
-  run.metrics = text_of(folder / "metrics.json");
-  run.shipped = read_tflite(only_file(folder, "_int8.tflite"));
+  run.metrics = command_line::read_text(folder / "metrics.json");
+  run.shipped_file = only_file(folder, "_int8.tflite");
+  run.shipped = read_tflite(run.shipped_file);
   run.in_float = read_tflite(only_file(folder, "_float.tflite"));
   if (has_checkpoint(run.metrics)) run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
   run.float_model = model_in(folder / "checkpoints" / "float.ckpt");
@@ -144,10 +141,10 @@ void report(const ReportCommand& options) {
     });
   }
   found.title = fmt::format("{} on {}", name_of(options.folder), data.test.name());
+  found.files = files_beside(run.shipped_file);
   add_run_facts(run.metrics, found);
   write_report(options.out, found);
-  const Verdict verdict = judge(found);
-  show("{}: {}\n", to_string(verdict.decision), verdict.reasons.front());
+  show("{}", printable_lines(to_text(judge(found))));
   show("{}\n", printable(options.out, kMostOfWarning));
 }
 

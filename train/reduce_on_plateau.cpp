@@ -34,19 +34,15 @@ Schedule ReduceOnPlateau::over(Schedule base) const {
 }
 
 bool ReduceOnPlateau::take(const EpochRecord& record) {
-  const double score = options_.score ? options_.score(record) : loss_score(record);
-  const bool is_better = score > best_ + options_.min_delta;
-  if (is_better) best_ = score;
-  waited_ = is_better ? 0 : waited_ + 1;
-  if (waited_ < patience_) return false;
-  waited_ = 0;
+  best_.take(record, options_.score, options_.min_delta);
+  if (best_.waited < patience_) return false;
+  best_.waited = 0;
   *factor_ *= options_.factor;
   return true;
 }
 
 void ReduceOnPlateau::on_fit_begin(Trainer& /*trainer*/, const History& history) {
-  best_ = -std::numeric_limits<double>::infinity();
-  waited_ = 0;
+  best_ = {};
   *factor_ = 1.0F;
   for (const EpochRecord& record : history) take(record);
 }

@@ -3,7 +3,6 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/schedule.h>
 
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -45,8 +44,7 @@ class ReduceOnPlateau : public Callback {
 
   int patience_;
   PlateauOptions options_;
-  double best_ = -std::numeric_limits<double>::infinity();
-  int waited_ = 0;
+  detail::BestScore best_;
   std::shared_ptr<float> factor_ = std::make_shared<float>(1.0F);
 };
 
