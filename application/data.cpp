@@ -113,15 +113,23 @@ DataSplit prepared(DataSplit data, const Options& options, const Normalization& 
 DataSplit suitable(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
   require_mask_stays(data.train, options);
+  if (data.train.outputs() == 1 && !data.train.has_labels()) {
+    as_options([&] { require_unmoved_targets(options.augmentation, data.train.target_shape()); });
+  }
   return data;
 }
 
 std::map<std::string, std::string> example_metadata(const DataSplit& data,
-                                                    const Normalization& normalization) {
+                                                    const Normalization& normalization,
+                                                    const Model& network) {
   std::map<std::string, std::string> entries;
   const Dataset& train = data.train;
+  std::vector<std::string> names = train.class_names();
+  while (!names.empty() && std::ssize(names) < network.output_shape().dim(-1)) {
+    names.push_back(std::to_string(names.size()));
+  }
   if (!train.front_end().empty()) entries[kFrontEndKey] = train.front_end();
-  if (!train.class_names().empty()) entries[kClassesKey] = metadata_text(train.class_names());
+  if (!names.empty()) entries[kClassesKey] = metadata_text(names);
   if (train.description()) entries[kDataKey] = to_text(*train.description());
   if (!normalization.empty()) entries[kNormalizationKey] = metadata_text(normalization);
   return entries;

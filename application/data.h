@@ -2,6 +2,7 @@
 
 #include <octet/core/error.h>
 #include <octet/deploy/example_metadata.h>
+#include <octet/layers/model.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/dataset.h>
 #include <octet/train/data/normalization.h>
@@ -43,9 +44,11 @@ Normalization normalization_for(const DataSplit& data, const Options& options);
 DataSplit prepared(DataSplit data, const Options& options, const Normalization& normalization);
 
 /// The metadata that exported models carry of the examples that they were trained on: names of
-/// classes, how files became examples, normalization, front end.
+/// classes, how files became examples, normalization, front end. The network may have more output
+/// values than the data has classes: their names are the numbers.
 std::map<std::string, std::string> example_metadata(const DataSplit& data,
-                                                    const Normalization& normalization);
+                                                    const Normalization& normalization,
+                                                    const Model& network);
 
 /// How files became the examples that a model was trained on; none where it does not say. Throws
 /// FormatError for a damaged entry.
@@ -71,7 +74,8 @@ Dataset normalized_for(const std::string& file, const IntegerModel& model, const
 /// command_line::UsageError for other numbers, and for any of a model that was trained without.
 void take_normalization(const IntegerModel& model, Options& options);
 
-/// Says in words which task the targets make of the data: loss and scores follow from that.
+/// Says in words which task the kind and shape of the targets make of the data: classification,
+/// regression, segmentation or reconstruction.
 std::string task_of(const Dataset& data);
 
 /// Describes the examples to the user: how many, their shapes and targets, and whether those that

@@ -82,7 +82,8 @@ nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& inter
       }
       const Labels said =
           classes_of(outputs, shape[1] == 1 ? std::optional(threshold) : std::nullopt);
-      found[name] = confusion_matrix(said, targets.labels(), std::max(data.classes(), 2));
+      found[name] = confusion_matrix(said, targets.labels(),
+                                     std::max({data.classes(), static_cast<int>(shape[1]), 2}));
     } catch (const InvalidArgument& error) {
       throw UsageError(fmt::format("--metrics: {}", error.what()));
     }

@@ -31,9 +31,14 @@ OutputKind kind_of(const IntegerModel& model, const std::vector<std::string>& na
     code = last->code;
     output = last->inputs.front();
   }
-  if (code == OpCode::softmax) return OutputKind::probabilities;
-  const bool is_one = model.tensors[static_cast<std::size_t>(model.outputs.front())].size() == 1;
-  if (is_one && code == OpCode::logistic) return OutputKind::one_probability;
+  const Shape shape =
+      model.tensors[static_cast<std::size_t>(model.outputs.front())].example_shape();
+  // Steps and pixels have classes of their own.
+  if (shape.rank() > 1) return OutputKind::numbers;
+  const bool is_one = shape.size() == 1;
+  if (code == OpCode::logistic && is_one) return OutputKind::one_probability;
+  // A sigmoid of each class needs no sum of 1.
+  if (code == OpCode::softmax || code == OpCode::logistic) return OutputKind::probabilities;
   if (names.empty()) return OutputKind::numbers;
   return is_one ? OutputKind::one_logit : OutputKind::logits;
 }

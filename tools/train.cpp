@@ -60,6 +60,7 @@ DataSplit load_examples(const application::Options& options, const GivenModel* g
 Model continued(const Model& given, const application::Options& o, const Dataset& data,
                 std::string& text) {
   Model model = given;
+  std::string head;
   text.clear();
   if (o.fine_tunes) {
     const Index found = data.has_labels() ? data.classes() : data.target_shape().size();
@@ -70,11 +71,12 @@ Model continued(const Model& given, const application::Options& o, const Dataset
     }
     FineTuned tuned = with_new_head(given, units, o.seed);
     model = std::move(tuned.model);
+    head = tuned.head;
     text += fmt::format("loaded from {}: {}\nnew: {}, {} units\n", o.file,
                         fmt::join(tuned.loaded, ", "), tuned.head, units);
   }
   if (!o.frozen.empty()) {
-    text += fmt::format("frozen: {}\n", fmt::join(freeze_layers(model, o.frozen), ", "));
+    text += fmt::format("frozen: {}\n", fmt::join(freeze_layers(model, o.frozen, head), ", "));
   }
   return model;
 }

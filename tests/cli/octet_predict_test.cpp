@@ -6,6 +6,10 @@
 #include <octet/deploy/example_metadata.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/layers.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/sequential.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/octet_tool.h>
 #include <octet/tests/import/zip_files.h>
 #include <octet/tests/runtime/models.h>
@@ -59,17 +63,16 @@ class OctetPredict : public OctetTool {
                                 more);
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
-  /// An .npz file of the records for the trained model.
-  void write_arrays(const std::string& name) const {
-    const IntegerModel trained = read_tflite(path("out/model_int8.tflite"));
+  /// An .npz file of the arrays of a model's input and output.
+  void write_arrays(const std::string& name, const std::string& of_model, const Bytes& input,
+                    const Bytes& output) const {
+    const IntegerModel found = read_tflite(path(of_model));
     const auto array_of = [&](const std::vector<std::int32_t>& ends) {
-      return trained.tensors[static_cast<std::size_t>(ends[0])].name + ".npy";
+      return found.tensors[static_cast<std::size_t>(ends[0])].name + ".npy";
     };
     write_file_atomic(
         path(name),
-        zip_bytes({{array_of(trained.inputs), npy_bytes<float>("<f4", "(400, 2)", features_)},
-                   {array_of(trained.outputs), npy_bytes<std::int32_t>("<i4", "(400,)", labels_)}},
-                  false));
+        zip_bytes({{array_of(found.inputs), input}, {array_of(found.outputs), output}}, false));
   }
   double accuracy_on(const std::string& data) const {
     const Result result = octet("eval " + model() + "--data '" + path(data) + "' --json");
@@ -126,7 +129,8 @@ TEST_F(OctetPredict, EvalScoresAsTheRunDid) {
   // A default that is given is no less given.
   expect_failure("eval " + model() + "--data '" + path("all.csv") + "' --frame 30", 2, "--frame");
   // Arrays hold what was measured, too.
-  write_arrays("all.npz");
+  write_arrays("all.npz", "out/model_int8.tflite", npy_bytes<float>("<f4", "(400, 2)", features_),
+               npy_bytes<std::int32_t>("<i4", "(400,)", labels_));
   EXPECT_EQ(accuracy_on("all.npz"), accuracy_on("all.csv"));
   // Labels are those of the training, though a class has no examples.
   EXPECT_GT(accuracy_on("worn.csv"), 0.9);
@@ -171,6 +175,38 @@ TEST_F(OctetPredict, MetadataThatDoesNotFitTheModelIsRefused) {
                    path("m.tflite") + ": metadata '" + key + "': ");
     EXPECT_NE(text_of(path("stderr")).find(words), std::string::npos) << text_of(path("stderr"));
   }
+}
+
+TEST_F(OctetPredict, SaysClassesWhereAnExampleHasOne) {
+  const std::vector<float> values = {0.5F, -1, 2, 0.25F, 1, -2, 0.75F, 3};
+  const auto predicted = [&](const Model& model, const std::string& shape, std::ptrdiff_t size) {
+    const std::vector<float> some(values.begin(), values.begin() + size);
+    IntegerModel lowered = lower_float(model);
+    lowered.metadata[kClassesKey] = metadata_text(std::vector<std::string>{"a", "b", "c"});
+    write_tflite(lowered, path("m.tflite"));
+    write_file_atomic(path("x.npy"), npy_bytes<float>("<f4", shape, some));
+    const Result result =
+        octet("predict '" + path("m.tflite") + "' '" + path("x.npy") + "' --json");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return std::pair(nlohmann::json::parse(result.out).at(0), Interpreter(lowered).run(some));
+  };
+  Sequential sigmoids("m", Input({4}), Dense(3, Activation::sigmoid));
+  sigmoids.build(1);
+  const auto [classes, shares] = predicted(sigmoids, "(4,)", 4);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(classes.at("probabilities").at(std::string(1, static_cast<char>('a' + i))),
+                shares[i], 1e-6);
+  }
+  Sequential steps("m", Input({2, 4}), Dense(3, Activation::softmax));
+  steps.build(1);
+  const auto [of_steps, numbers] = predicted(steps, "(2, 4)", 8);
+  EXPECT_EQ(of_steps.at("values").size(), 6U) << of_steps;
+  // Targets of steps do not move with the steps.
+  write_arrays("steps.npz", "m.tflite", npy_bytes<float>("<f4", "(1, 2, 4)", values),
+               npy_bytes<float>("<f4", "(1, 2, 3)", numbers));
+  expect_failure("train '" + path("m.tflite") + "' --data '" + path("steps.npz") + "' --out '" +
+                     path("out") + "' --augment time_shift=1",
+                 2, "time_shift: expected targets that have no places");
 }
 
 TEST_F(OctetPredict, AMaskOfStepsIsNotChanged) {

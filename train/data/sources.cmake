@@ -23,6 +23,7 @@ target_sources(octet_training PRIVATE
   data/fingerprint.cpp
   data/idx.cpp
   data/image_augmentation.cpp
+  data/image_changes.cpp
   data/image_folder.cpp
   data/load_data.cpp
   data/name_pattern.cpp
@@ -33,6 +34,7 @@ target_sources(octet_training PRIVATE
   data/number_text.cpp
   data/read_ahead.cpp
   data/resize_image.cpp
+  data/sequence_changes.cpp
   data/sequence_set.cpp
   data/set_name.cpp
   data/sound_features.cpp
