@@ -55,6 +55,23 @@ void require_labelled_for_options(const Dataset& data, const Options& options) {
   }
 }
 
+/// Refuses what would change the feature that says which steps are a sequence's.
+void require_mask_stays(const Dataset& train, const Options& options) {
+  if (!has_step_mask(train)) return;
+  for (const auto& [name, is_given] :
+       {std::pair{"--mean", !options.mean.empty() && !options.taken_from_file},
+        std::pair{"--std", !options.deviation.empty() && !options.taken_from_file},
+        std::pair{"--shift", options.shift > 0},
+        std::pair{"--augment", options.augmentation != Augmentation{}}}) {
+    if (!is_given) continue;
+    throw command_line::UsageError(
+        fmt::format("{}: expected data without --padding mask, whose last feature says which steps "
+                    "are a sequence's and has to stay, found '{}'; leave it out, or "
+                    "take another --padding",
+                    name, train.name()));
+  }
+}
+
 }  // namespace
 
 DataSplit load(const std::string& path, const DataOptions& options) {
@@ -76,16 +93,9 @@ Normalization normalization_for(const DataSplit& data, const Options& options) {
         is_given ? "--mean and --std" : "--normalize"));
   }
   if (options.normalize) return as_options([&] { return measure_normalization(train); });
-  const auto channels = static_cast<std::size_t>(train.example_shape().dim(-1));
-  for (const auto& [name, list] :
-       {std::pair{"--mean", &options.mean}, std::pair{"--std", &options.deviation}}) {
-    if (list->size() <= 1 || list->size() == channels) continue;
-    throw command_line::UsageError(
-        fmt::format("{}: expected one number, or one for each of the {} channels of "
-                    "images {}, found {}",
-                    name, channels, train.example_shape().to_string(), list->size()));
-  }
-  return {options.mean, options.deviation};
+  Normalization given{options.mean, options.deviation};
+  as_options([&] { given.require_fit(train.example_shape(), "--mean", "--std"); });
+  return given;
 }
 
 DataSplit prepared(DataSplit data, const Options& options, const Normalization& normalization) {
@@ -102,15 +112,24 @@ DataSplit prepared(DataSplit data, const Options& options, const Normalization& 
 
 DataSplit suitable(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
+  require_mask_stays(data.train, options);
+  if (data.train.outputs() == 1 && !data.train.has_labels()) {
+    as_options([&] { require_unmoved_targets(options.augmentation, data.train.target_shape()); });
+  }
   return data;
 }
 
 std::map<std::string, std::string> example_metadata(const DataSplit& data,
-                                                    const Normalization& normalization) {
+                                                    const Normalization& normalization,
+                                                    const Model& network) {
   std::map<std::string, std::string> entries;
   const Dataset& train = data.train;
+  std::vector<std::string> names = train.class_names();
+  while (!names.empty() && std::ssize(names) < network.output_shape().dim(-1)) {
+    names.push_back(std::to_string(names.size()));
+  }
   if (!train.front_end().empty()) entries[kFrontEndKey] = train.front_end();
-  if (!train.class_names().empty()) entries[kClassesKey] = metadata_text(train.class_names());
+  if (!names.empty()) entries[kClassesKey] = metadata_text(names);
   if (train.description()) entries[kDataKey] = to_text(*train.description());
   if (!normalization.empty()) entries[kNormalizationKey] = metadata_text(normalization);
   return entries;
@@ -122,16 +141,41 @@ std::optional<DataDescription> description_in(const IntegerModel& model) {
   return parse_data_description(entry->second);
 }
 
-DataOptions options_for(const IntegerModel& model, const std::string& path,
-                        const DataOptions& given) {
-  const std::optional<DataDescription> description = description_in(model);
+DataOptions options_for(const std::string& file, const IntegerModel& model, const std::string& path,
+                        const DataOptions& given, TakenOver what) {
+  std::optional<DataDescription> description = in_file(file, [&] { return description_in(model); });
   if (!description || data_format_at(path) != description->format) return given;
+  if (what == TakenOver::features) {
+    description->options.class_names = given.class_names;
+    description->options.target_column = given.target_column;
+    description->options.group_column = given.group_column;
+    description->options.numbers = given.numbers;
+  }
   return as_options([&] { return with_description(given, *description); });
 }
 
-Dataset normalized_for(const IntegerModel& model, const Dataset& data) {
-  const Normalization normalization = octet::normalization_of(model);
+Dataset normalized_for(const std::string& file, const IntegerModel& model, const Dataset& data) {
+  const Normalization normalization = in_file(file, [&] { return normalization_of(model); });
   return normalization.empty() ? data : normalized(data, normalization);
+}
+
+void take_normalization(const IntegerModel& model, Options& options) {
+  const Normalization of_file = in_file(options.file, [&] { return normalization_of(model); });
+  const Normalization given{options.mean, options.deviation};
+  if (options.normalize || !given.empty()) {
+    // A file that says nothing of its examples leaves it open.
+    if (given == of_file || (of_file.empty() && !description_in(model))) return;
+    throw command_line::UsageError(fmt::format(
+        "{}: expected the normalization that {} was trained with, found another one; leave it out "
+        "to take it from there",
+        options.normalize       ? "--normalize"
+        : !options.mean.empty() ? "--mean"
+                                : "--std",
+        options.file));
+  }
+  options.mean = of_file.mean;
+  options.deviation = of_file.deviation;
+  options.taken_from_file = !of_file.empty();
 }
 
 std::string task_of(const Dataset& data) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <octet/core/error.h>
 #include <octet/deploy/example_metadata.h>
+#include <octet/layers/model.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/dataset.h>
 #include <octet/train/data/normalization.h>
@@ -12,6 +14,16 @@
 #include "options.h"
 
 namespace octet::application {
+
+/// Calls read(), which reads what a file says. A FormatError gets the file's name in front.
+template <class Read>
+auto in_file(const std::string& file, const Read& read) {
+  try {
+    return read();
+  } catch (const FormatError& error) {
+    throw FormatError(file + ": " + error.what());
+  }
+}
 
 /// load_data() and load_test_data() of what a command line names. Throw command_line::UsageError
 /// for options that do not go with the data.
@@ -32,24 +44,38 @@ Normalization normalization_for(const DataSplit& data, const Options& options);
 DataSplit prepared(DataSplit data, const Options& options, const Normalization& normalization);
 
 /// The metadata that exported models carry of the examples that they were trained on: names of
-/// classes, how files became examples, normalization, front end.
+/// classes, how files became examples, normalization, front end. The network may have more output
+/// values than the data has classes: their names are the numbers.
 std::map<std::string, std::string> example_metadata(const DataSplit& data,
-                                                    const Normalization& normalization);
+                                                    const Normalization& normalization,
+                                                    const Model& network);
 
 /// How files became the examples that a model was trained on; none where it does not say. Throws
 /// FormatError for a damaged entry.
 std::optional<DataDescription> description_in(const IntegerModel& model);
 
-/// The options for data that a trained model is run on: see with_description(). Those given, where
-/// the model was trained on data of another format, or does not say. Throws
-/// command_line::UsageError where both say different things.
-DataOptions options_for(const IntegerModel& model, const std::string& path,
-                        const DataOptions& given);
+/// Which options of a model's training hold for further data.
+enum class TakenOver {
+  all,
+  features  ///< not those that say what targets are: the model gets other ones
+};
 
-/// The examples as the model takes them: normalized where it says so.
-Dataset normalized_for(const IntegerModel& model, const Dataset& data);
+/// The options for data that the trained model of `file` is run on: see with_description(). Those
+/// given, where the model was trained on data of another format, or does not say. Throws
+/// command_line::UsageError where both say different things, FormatError for damaged metadata.
+DataOptions options_for(const std::string& file, const IntegerModel& model, const std::string& path,
+                        const DataOptions& given, TakenOver what = TakenOver::all);
 
-/// Says in words which task the targets make of the data: loss and scores follow from that.
+/// The examples as the model of `file` takes them: normalized where it says so. Throws FormatError
+/// for damaged metadata.
+Dataset normalized_for(const std::string& file, const IntegerModel& model, const Dataset& data);
+
+/// Takes the normalization that the model of Options::file was trained with. Throws
+/// command_line::UsageError for other numbers, and for any of a model that was trained without.
+void take_normalization(const IntegerModel& model, Options& options);
+
+/// Says in words which task the kind and shape of the targets make of the data: classification,
+/// regression, segmentation or reconstruction.
 std::string task_of(const Dataset& data);
 
 /// Describes the examples to the user: how many, their shapes and targets, and whether those that

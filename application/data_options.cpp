@@ -1,15 +1,40 @@
+#include <fmt/format.h>
 #include <octet/command_line/numbers.h>
 
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "option_list.h"
 
 namespace octet::application {
 namespace {
 
+command_line::Count range_of(std::string_view name) {
+  const OptionRange range = range_of_option(name);
+  return {range.least, range.most};
+}
+
+std::vector<std::string> padding_names() {
+  std::vector<std::string> names;
+  for (const SequencePadding padding : kPaddings) names.emplace_back(to_string(padding));
+  return names;
+}
+
+/// Notes which options are given, if only with their defaults.
+void remember_given(CLI::App& app, const char* group, DataOptions& options) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_group() != group || option->get_lnames().empty()) continue;
+    option->each([&options, name = option->get_lnames().front()](const std::string&) {
+      if (name != "data") options.chosen.insert(name);
+    });
+  }
+}
+
 /// Takes "HxW". Throws CLI::ValidationError for another text.
 void read_size(const std::string& text, DataOptions& options) {
-  const command_line::Count sides{1, 1U << 14U};
+  const command_line::Count sides = range_of("image-size");
   const std::size_t cut = text.find('x');
   const auto height = command_line::number_in<Index>(sides, std::string_view(text).substr(0, cut));
   const auto width = cut == std::string::npos ? std::nullopt
@@ -17,7 +42,9 @@ void read_size(const std::string& text, DataOptions& options) {
                                                     sides, std::string_view(text).substr(cut + 1));
   if (!height || !width) {
     throw CLI::ValidationError(
-        "--image-size", "expected height and width as HxW, each from 1 to 16384, found " + text);
+        "--image-size",
+        fmt::format("expected height and width as HxW, each from {} to {}, found {}", sides.least,
+                    sides.most, text));
   }
   options.height = *height;
   options.width = *width;
@@ -55,17 +82,17 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   app.add_flag("--grey", options.grey, "Images become grey; default: where all are")
       ->disable_flag_override();
   command_line::add_number(
-      app, "--sample-rate", options.sample_rate, command_line::Count{1, 1U << 30U},
+      app, "--sample-rate", options.sample_rate, range_of("sample-rate"),
       "Samples a second that sounds have to have; default: those of the first");
   app.add_option("--front-end", options.front_end,
                  "Turns sounds into features, in integers that the C source computes too: log-mel, "
                  "or micro-speech, with noise reduction and gain control; default: samples")
       ->check(CLI::IsMember({"log-mel", "micro-speech"}));
-  command_line::add_number(app, "--frame", options.frame_ms, command_line::Count{1, 10000},
+  command_line::add_number(app, "--frame", options.frame_ms, range_of("frame"),
                            "Milliseconds of sound that features are made of; default: 30");
-  command_line::add_number(app, "--frame-hop", options.frame_hop_ms, command_line::Count{1, 10000},
+  command_line::add_number(app, "--frame-hop", options.frame_hop_ms, range_of("frame-hop"),
                            "How many milliseconds later the next frame begins; default: 20");
-  command_line::add_number(app, "--mel-channels", options.mel_channels, command_line::Count{1, 256},
+  command_line::add_number(app, "--mel-channels", options.mel_channels, range_of("mel-channels"),
                            "Features of a frame; default: 40");
   app.add_option("--target-column", options.target_column,
                  "The column of a CSV file with the classes or numbers; default: the last")
@@ -85,28 +112,24 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   app.add_option("--ignore", options.ignored, "Columns of a CSV file that are not read")
       ->delimiter(',')
       ->type_name("COLUMN,COLUMN,...");
-  command_line::add_number(app, "--window", options.window, command_line::Count{1, 1U << 30U},
+  command_line::add_number(app, "--window", options.window, range_of("window"),
                            "So many records of a CSV file in a row are an example");
-  command_line::add_number(app, "--hop", options.hop, command_line::Count{1, 1U << 30U},
+  command_line::add_number(app, "--hop", options.hop, range_of("hop"),
                            "How many records later the next window begins; default: --window");
-  command_line::add_number(app, "--length", options.length, command_line::Count{1, 1U << 30U},
+  command_line::add_number(app, "--length", options.length, range_of("length"),
                            "Steps of a sequence: longer ones are cut to their first, shorter ones "
                            "padded; default: all have one length");
   app.add_option_function<std::string>(
          "--padding",
-         [&options](const std::string& text) {
-           options.padding = text == "last"   ? SequencePadding::last
-                             : text == "mask" ? SequencePadding::mask
-                                              : SequencePadding::zero;
-         },
+         [&options](const std::string& text) { options.padding = parse_sequence_padding(text); },
          "What shorter sequences end in: zeros (default), their last step again and again, or "
-         "zeros "
-         "with one feature more, which is 1 at the steps in front of them, for --network "
+         "zeros with one feature more, which is 1 at the steps in front of them, for --network "
          "masked_gru")
-      ->check(CLI::IsMember({"zero", "last", "mask"}));
+      ->check(CLI::IsMember(padding_names()));
   command_line::add_number(app, "--max-data-bytes", options.max_bytes,
                            command_line::Count{1, std::numeric_limits<std::size_t>::max()},
                            "The most memory that examples may take; default: 4 GiB");
+  remember_given(app, "Data", options);
   return option;
 }
 

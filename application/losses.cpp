@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <octet/command_line/numbers.h>
 #include <octet/command_line/parse.h>
+#include <octet/command_line/text.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
 #include <octet/layers/lower.h>
@@ -105,24 +106,39 @@ std::vector<float> class_weights_of(const Options& options, const Dataset& train
   if (options.class_weights == "balanced") {
     return balanced_class_weights(train.labels(), train.classes());
   }
-  std::vector<float> weights;
   const std::string& text = options.class_weights;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto weight = command_line::number_in<float>(
-        command_line::Real{0.0, 1e6}, std::string_view(text).substr(begin, end - begin));
+  const std::vector<std::string> words = command_line::split_at_commas(text);
+  std::vector<float> weights;
+  for (const std::string& word : words) {
+    const auto weight = command_line::number_in<float>(command_line::Real{0.0, 1e6}, word);
     if (!weight) break;
     weights.push_back(*weight);
-    begin = end + 1;
   }
-  if (weights.size() == static_cast<std::size_t>(train.classes()) &&
-      std::ranges::count(text, ',') + 1 == std::ssize(weights)) {
-    return weights;
-  }
+  if (weights.size() == words.size() && std::ssize(words) == train.classes()) return weights;
   throw command_line::UsageError(fmt::format(
       "--class-weights: expected balanced, or a number from 0 to 1000000 for each of the "
       "{} classes, found {}",
       train.classes(), text));
+}
+
+bool mixes_labels(const Options& options, const Dataset& train) {
+  return options.augmentation.mixup > 0.0F && train.outputs() == 1 && train.has_labels();
+}
+
+void require_one_loss(const Options& options, const Model& network, const Dataset& train) {
+  const bool has_loss = !options.losses.losses.empty();
+  if (has_loss && !options.class_weights.empty()) {
+    throw command_line::UsageError("--class-weights: weigh cross-entropy, found --loss too");
+  }
+  if (!mixes_labels(options, train)) return;
+  if (has_loss) {
+    throw command_line::UsageError(
+        "--augment: mixup trains with cross-entropy of shares of classes, found --loss too");
+  }
+  if (network.output_shape().dim(-1) > 1) return;
+  throw command_line::UsageError(
+      "--augment: mixup: expected a model with an output value for each class, found one value; "
+      "leave mixup out");
 }
 
 }  // namespace octet::application

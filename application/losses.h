@@ -36,6 +36,14 @@ std::vector<OutputLoss> losses_of(const LossOptions& options, const Model& netwo
 /// class label for each example.
 std::vector<float> class_weights_of(const Options& options, const Dataset& train);
 
+/// Whether --augment mixup makes shares of class labels, for which categorical_cross_entropy()
+/// trains.
+bool mixes_labels(const Options& options, const Dataset& train);
+
+/// Throws command_line::UsageError for --loss beside --class-weights or mixup of labels, which
+/// choose the loss, and for mixup of labels where the network has a single output value.
+void require_one_loss(const Options& options, const Model& network, const Dataset& train);
+
 /// Gives them to TrainerOptions or BitSearchOptions.
 template <class Options>
 void set_losses(Options& options, std::vector<OutputLoss> losses) {

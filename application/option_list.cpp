@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 #include <octet/command_line/numbers.h>
+#include <octet/command_line/text.h>
 #include <octet/core/error.h>
-#include <octet/core/file.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
 
@@ -60,14 +60,9 @@ struct Adder {
 /// A file of parse_augmentation(), or "flip=0.5,rotate=10". Throws CLI::ValidationError.
 Augmentation augmentation_of(const std::string& text) {
   try {
-    if (text.ends_with(".json")) {
-      const std::vector<std::uint8_t> bytes = read_file(text);
-      return parse_augmentation(std::string(bytes.begin(), bytes.end()));
-    }
+    if (text.ends_with(".json")) return parse_augmentation(command_line::read_text(text));
     Augmentation result;
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const std::string word = text.substr(begin, end - begin);
+    for (const std::string& word : command_line::split_at_commas(text)) {
       const std::size_t at = word.find('=');
       const auto value = at == std::string::npos
                              ? std::nullopt
@@ -78,7 +73,6 @@ Augmentation augmentation_of(const std::string& text) {
             "expected a .json file or NAME=NUMBER, with commas between, found {}", text));
       }
       set_augmentation(result, word.substr(0, at), *value);
-      begin = end + 1;
     }
     return result;
   } catch (const Error& error) {

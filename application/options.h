@@ -72,6 +72,8 @@ struct Options {
   /// each channel. Empty: 0 and 1.
   std::vector<float> mean;
   std::vector<float> deviation;
+  /// Whether `file` says mean and deviation, and not the command line.
+  bool taken_from_file = false;
   /// "balanced", or numbers with commas between; empty: all examples weigh alike.
   std::string class_weights;
   /// Epochs in float without a better score after which training ends with the best weights; 0:

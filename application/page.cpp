@@ -27,13 +27,10 @@ std::string write_page(const Application& application, const Options& options,
       measure_report({in_float, shipped, &quantized, float_model}, data.train, data.test, how);
   if (!group.is_root()) return "";
   report.title = fmt::format("{} on {}", model_name(options), data.test.name());
+  report.files = files_beside(options.out / application.int8_file());
   add_run_facts(metrics, report);
   write_report(options.report, report);
-  const Verdict verdict = judge(report);
-  std::string text = fmt::format("\nverdict: {}\n", to_string(verdict.decision));
-  for (const std::string& reason : verdict.reasons) text += reason + "\n";
-  if (!verdict.next.empty()) text += fmt::format("next: {}\n", verdict.next);
-  return text;
+  return "\n" + to_text(judge(report));
 }
 
 }  // namespace octet::application

@@ -90,7 +90,7 @@ class Run {
     // Data that the model does not take is refused before begin() moves what an earlier run left.
     if (!options_.file.empty()) static_cast<void>(evaluate_outputs(model, data_.test.head(1)));
     name_outputs(model);
-    begin();
+    begin(model);
     show(screen_, made);
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
@@ -119,9 +119,9 @@ class Run {
   }
 
  private:
-  void begin() {
+  void begin(const Model& model) {
     results_.normalization = normalization_;
-    results_.example_metadata = example_metadata(data_, normalization_);
+    results_.example_metadata = example_metadata(data_, normalization_, model);
     show(screen_, text_of(data_));
     run_.begin(data_);
     show(screen_, run_.begin_text());
@@ -132,9 +132,7 @@ class Run {
     names_ = output_names(model);
     static_cast<void>(losses_of(options_.losses, model, names_, data_.train));
     class_weights_ = class_weights_of(options_, data_.train);
-    if (!class_weights_.empty() && !options_.losses.losses.empty()) {
-      throw command_line::UsageError("--class-weights: weigh cross-entropy, found --loss too");
-    }
+    require_one_loss(options_, model, data_.train);
     for (std::size_t k = 0; k < names_.size(); ++k) {
       results_.outputs.push_back(
           {.name = names_[k].tensor, .is_accuracy = data_.test.has_labels(k)});
@@ -175,15 +173,13 @@ class Run {
                        .shards = options_.shards,
                        .gradients = options_.gradients,
                        .group = &group_,
-                       .augment = changed_examples(options_, data_.train),
+                       .augment = changed_examples(options_, network, data_.train),
                        .calibration_batches = calibration_batches(options_),
                        .profile = options_.profile ? &profile : nullptr,
-                       .metadata = example_metadata(data_, normalization_),
+                       .metadata = results_.example_metadata,
                        .should_stop = [this] { return signals_.requested(); }};
     set_losses(how, losses_of(options_.losses, network, names_, data_.train));
-    if (options_.augmentation.mixup > 0.0F && data_.train.has_labels()) {
-      how.loss = categorical_cross_entropy();
-    }
+    if (mixes_labels(options_, data_.train)) how.loss = categorical_cross_entropy();
     if (!class_weights_.empty()) how.loss = class_weighted_cross_entropy(class_weights_);
     Trainer trainer(network, Adam(std::move(schedule)), std::move(how));
     if (!group_.is_root()) return trainer;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "losses.h"
+
 namespace octet::application {
 namespace {
 
@@ -18,11 +20,12 @@ Schedule schedule(const Options& options, const Dataset& data, bool falls, int e
 
 }  // namespace
 
-Augment changed_examples(const Options& options, const Dataset& train) {
+Augment changed_examples(const Options& options, const Model& network, const Dataset& train) {
   Augmentation all = options.augmentation;
   all.shift = std::max<Index>(all.shift, options.shift);
-  const bool has_labels = train.outputs() == 1 && train.has_labels();
-  return augment(all, has_labels ? train.classes() : 0);
+  if (!mixes_labels(options, train)) return augment(all);
+  // It may have more of them than the data has classes.
+  return augment(all, std::max(train.classes(), static_cast<int>(network.output_shape().dim(-1))));
 }
 
 Schedule float_schedule(const Options& options, const Dataset& data) {

@@ -26,7 +26,6 @@ if(NOT OCTET_RUNTIME_ONLY)
       # Manual pages and completion, which the tool itself writes from its tables of options.
       install(CODE "set(octet_tool \"$<TARGET_FILE:octet_tool>\")
 set(octet_pages \"${PROJECT_BINARY_DIR}/pages\")
-set(octet_prefix \"${CMAKE_INSTALL_PREFIX}\")
 set(octet_mandir \"${CMAKE_INSTALL_MANDIR}\")
 set(octet_datadir \"${CMAKE_INSTALL_DATADIR}\")")
       install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_pages.cmake")

@@ -17,10 +17,6 @@ foreach(command IN LISTS commands)
   octet_write_page(octet-${command}.1 ${command} --man)
   list(APPEND pages "${octet_pages}/octet-${command}.1")
 endforeach()
-# An installation may go elsewhere than it was configured for: cmake --install --prefix.
-if(NOT CMAKE_INSTALL_PREFIX)
-  set(CMAKE_INSTALL_PREFIX "${octet_prefix}")
-endif()
 file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${octet_mandir}/man1" TYPE FILE FILES ${pages})
 file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/${octet_datadir}/bash-completion/completions" TYPE FILE
   FILES "${octet_pages}/octet")

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <octet/command_line/text.h>
+
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstdint>
@@ -95,13 +96,10 @@ CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<Num
                          const Range& range, const std::string& help) {
   const auto take = [&values, name, range](const std::string& text) {
     values.clear();
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const auto number =
-          number_in<Number>(range, std::string_view(text).substr(begin, end - begin));
+    for (const std::string& word : split_at_commas(text)) {
+      const auto number = number_in<Number>(range, word);
       if (!number) refuse_number(name, in_words(range) + ", or several with commas between", text);
       values.push_back(*number);
-      begin = end + 1;
     }
   };
   return app.add_option_function<std::string>(name, take, help)->type_name("N,N,...");

@@ -2,9 +2,11 @@
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
 #include <octet/deploy/example_metadata.h>
+#include <octet/frontend/log_mel.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -18,6 +20,8 @@ Result read_metadata(const IntegerModel& model, const char* key, const Read& rea
     const detail::ParsedJson parsed(entry->second);
     return read(*parsed);
   } catch (const nlohmann::json::exception& error) {
+    throw FormatError(fmt::format("metadata '{}': {}", key, error.what()));
+  } catch (const FormatError& error) {
     throw FormatError(fmt::format("metadata '{}': {}", key, error.what()));
   }
 }
@@ -35,7 +39,22 @@ float Normalization::deviation_of(std::size_t channel) const {
   return number_for(deviation, channel, 1.0F);
 }
 
-void Normalization::apply(std::span<float> values, std::size_t channels) const {
+void Normalization::require_fit(const Shape& example, std::string_view mean_name,
+                                std::string_view deviation_name) const {
+  const auto channels = static_cast<std::size_t>(example.rank() == 0 ? 1 : example.dim(-1));
+  for (const auto& [name, list] :
+       {std::pair{mean_name, &mean}, std::pair{deviation_name, &deviation}}) {
+    if (list->size() <= 1 || list->size() == channels) continue;
+    throw InvalidArgument(
+        fmt::format("{}: expected one number, or one for each of the {} channels of "
+                    "examples {}, found {}",
+                    name, channels, example.to_string(), list->size()));
+  }
+}
+
+void Normalization::apply(std::span<float> values, const Shape& example) const {
+  require_fit(example);
+  const auto channels = static_cast<std::size_t>(example.rank() == 0 ? 1 : example.dim(-1));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t channel = i % channels;
     values[i] = (values[i] - mean_of(channel)) / deviation_of(channel);
@@ -52,9 +71,18 @@ std::string metadata_text(const Normalization& normalization) {
 }
 
 std::vector<std::string> class_names_of(const IntegerModel& model) {
-  return read_metadata<std::vector<std::string>>(
+  auto names = read_metadata<std::vector<std::string>>(
       model, kClassesKey,
       [](const nlohmann::json& list) { return list.get<std::vector<std::string>>(); });
+  if (names.empty() || model.outputs.size() != 1) return names;
+  const Shape output = model.tensors[static_cast<std::size_t>(model.outputs[0])].example_shape();
+  const Index width = output.rank() == 0 ? 1 : output.dim(-1);
+  const auto classes = static_cast<std::size_t>(width == 1 ? 2 : width);
+  if (names.size() == classes) return names;
+  throw FormatError(
+      fmt::format("metadata '{}': expected a name for each of the {} classes of the "
+                  "output, found {}",
+                  kClassesKey, classes, names.size()));
 }
 
 Normalization normalization_of(const IntegerModel& model) {
@@ -63,19 +91,24 @@ Normalization normalization_of(const IntegerModel& model) {
                          object.at("deviation").get<std::vector<float>>()};
     for (const float mean : result.mean) {
       if (!std::isfinite(mean)) {
-        throw FormatError(
-            fmt::format("metadata '{}': expected finite means, found {}", kNormalizationKey, mean));
+        throw FormatError(fmt::format("expected finite means, found {}", mean));
       }
     }
     for (const float deviation : result.deviation) {
       if (!std::isfinite(deviation) || deviation <= 0.0F) {
-        throw FormatError(fmt::format("metadata '{}': expected deviations above 0, found {}",
-                                      kNormalizationKey, deviation));
+        throw FormatError(fmt::format("expected deviations above 0, found {}", deviation));
       }
     }
     return result;
   };
-  return read_metadata<Normalization>(model, kNormalizationKey, read);
+  const auto found = read_metadata<Normalization>(model, kNormalizationKey, read);
+  if (!found.empty() && model.metadata.contains(kFrontEndKey)) {
+    throw FormatError(
+        fmt::format("metadata '{}': expected none beside '{}', whose features are bytes that "
+                    "firmware computes",
+                    kNormalizationKey, kFrontEndKey));
+  }
+  return found;
 }
 
 }  // namespace octet

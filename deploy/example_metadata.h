@@ -1,10 +1,12 @@
 #pragma once
 
+#include <octet/core/shape.h>
 #include <octet/runtime/integer_model.h>
 
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // What a model says in its metadata of the examples that it takes and of the classes that it gives.
@@ -21,8 +23,12 @@ struct Normalization {
   /// The pair of a channel.
   float mean_of(std::size_t channel) const;
   float deviation_of(std::size_t channel) const;
-  /// Normalizes values whose last axis has so many channels.
-  void apply(std::span<float> values, std::size_t channels) const;
+  /// Throws InvalidArgument, which begins with the name, for a list of another length than 0, 1 or
+  /// the channels of an example, its last axis.
+  void require_fit(const Shape& example, std::string_view mean_name = "mean",
+                   std::string_view deviation_name = "deviation") const;
+  /// Normalizes the values of examples, one behind the other. Throws as require_fit().
+  void apply(std::span<float> values, const Shape& example) const;
   bool operator==(const Normalization&) const = default;
 };
 
@@ -36,12 +42,13 @@ std::string metadata_text(const std::vector<std::string>& class_names);
 std::string metadata_text(const Normalization& normalization);
 
 /// The names of a model's classes; empty where it names none. Throws FormatError for an entry that
-/// is no list of names.
+/// is no list of names, and for another number of them than the classes of a model of one output,
+/// its last axis: two where that has one value.
 std::vector<std::string> class_names_of(const IntegerModel& model);
 
 /// The normalization that a model was trained with; empty where it names none. Throws FormatError
-/// for an entry that is none, and for numbers that are not finite or a deviation that is not above
-/// 0.
+/// for an entry that is none, for numbers that are not finite, a deviation that is not above 0, and
+/// for a model with a front end, whose features nothing normalizes.
 Normalization normalization_of(const IntegerModel& model);
 
 }  // namespace octet

@@ -8,7 +8,6 @@ namespace octet {
 namespace {
 
 constexpr double kMostOscillating = 0.02;
-constexpr double kSignificance = 0.05;
 /// What a remedy has to bring more than a cheaper one that was found before it, in points.
 constexpr double kWorthItsCost = 0.5;
 constexpr std::size_t kMostChannelsNamed = 12;
@@ -18,15 +17,6 @@ std::string channels_text(const std::vector<std::size_t>& channels) {
   return fmt::format("{}{}",
                      fmt::join(channels.begin(), channels.begin() + std::ptrdiff_t(named), ", "),
                      named < channels.size() ? ", ..." : "");
-}
-
-/// Where the outcomes of the integers that ship stand: the last of each output.
-std::vector<std::size_t> shipped_outcomes(const std::vector<Outcome>& all) {
-  std::vector<std::size_t> result;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i + 1 == all.size() || all[i + 1].output != all[i].output) result.push_back(i);
-  }
-  return result;
 }
 
 /// Whether less is right than without training, in the outcome before, at any output.
@@ -56,6 +46,14 @@ bool keeps_its_rate(const History& history) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> shipped_outcomes(const std::vector<Outcome>& all) {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i + 1 == all.size() || all[i + 1].output != all[i].output) result.push_back(i);
+  }
+  return result;
+}
 
 bool loses_significantly(const Report& report) { return significant_loss(report).has_value(); }
 

@@ -27,6 +27,12 @@ struct Advice {
   bool operator==(const Advice&) const = default;
 };
 
+/// The p of a paired test below which a difference is more than chance.
+inline constexpr double kSignificance = 0.05;
+
+/// The positions of the outcomes of the integers that ship: the last of each output.
+std::vector<std::size_t> shipped_outcomes(const std::vector<Outcome>& all);
+
 /// Whether the integers are worse than float at an output by the paired test, p below 0.05. Only
 /// then is there accuracy to bring back, and remedies are tried.
 bool loses_significantly(const Report& report);

@@ -148,12 +148,7 @@ std::string histograms_html(const LayerReport& report) {
   return text + "</div>\n";
 }
 
-/// The name of a class, else its number.
-std::string class_text(const Report& report, std::size_t number) {
-  const std::vector<std::string>& names = report.class_names;
-  return number < names.size() ? names[number] : fmt::format("{}", number);
-}
-std::string class_text(const Report& report, std::int32_t label) {
+std::string label_text(const Report& report, std::int32_t label) {
   return class_text(report, static_cast<std::size_t>(label));
 }
 
@@ -227,14 +222,14 @@ std::string classes_html(const Report& report) {
     if (!one.png.empty()) {
       text +=
           fmt::format("<img alt=\"Test example {}, of class {}\" src=\"data:image/png;base64,{}\">",
-                      one.index, escaped_markup(class_text(report, one.label)), base64(one.png));
+                      one.index, escaped_markup(label_text(report, one.label)), base64(one.png));
     }
     text += fmt::format(
         "Example {}, label {}<br>{}<br>{}</li>\n", one.index,
-        escaped_markup(class_text(report, one.label)),
-        escaped_markup(said("float", class_text(report, one.in_float), one.float_confidence)),
+        escaped_markup(label_text(report, one.label)),
+        escaped_markup(said("float", label_text(report, one.in_float), one.float_confidence)),
         escaped_markup(
-            said("integers", class_text(report, one.in_integers), one.integer_confidence)));
+            said("integers", label_text(report, one.in_integers), one.integer_confidence)));
   }
   return text + "</ul>\n";
 }

@@ -15,6 +15,7 @@
 #include <octet/runtime/operator_cost.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/evaluate.h>
+#include <octet/train/scores.h>
 
 #include <algorithm>
 
@@ -141,16 +142,8 @@ void count_confusion(const Dataset& test, const Labels& predictions, int most_cl
     return;
   }
   // A network may say classes that no example has.
-  auto classes = static_cast<std::size_t>(test.classes());
-  for (const std::int32_t one : predictions) {
-    classes = std::max(classes, static_cast<std::size_t>(one) + 1);
-  }
-  report.confusion.assign(classes, std::vector<std::uint64_t>(classes, 0));
-  const auto labels = test.labels();
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    ++report
-          .confusion[static_cast<std::size_t>(labels[i])][static_cast<std::size_t>(predictions[i])];
-  }
+  const int said = *std::ranges::max_element(predictions) + 1;
+  report.confusion = confusion_matrix(predictions, test.labels(), std::max(test.classes(), said));
 }
 
 void check_test(const Dataset& test) {

@@ -188,6 +188,9 @@ struct Report {
   /// The runtimes whose bytes the integers are.
   std::vector<std::string> targets;
   std::vector<std::string> warnings;
+  /// The names of the files that ship, of which the verdict speaks: see files_beside(). May be
+  /// empty.
+  std::vector<std::string> files;
   // 2. How it went.
   History history;
   std::vector<RangeRecord> ranges;
@@ -210,6 +213,9 @@ struct Report {
   /// What could not be measured, and why: a sentence each.
   std::vector<std::string> missing;
 };
+
+/// The name of a class, else its number.
+std::string class_text(const Report& report, std::size_t label);
 
 /// The report as one HTML page, which needs no other file and no network. The same report gives the
 /// same bytes.

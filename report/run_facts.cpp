@@ -88,6 +88,15 @@ void add_run_facts(const std::string& metrics_json, Report& report) {
   }
 }
 
+std::vector<std::string> files_beside(const std::filesystem::path& tflite) {
+  std::vector<std::string> names = {tflite.filename().string()};
+  std::filesystem::path source = tflite;
+  if (std::filesystem::exists(source.replace_extension(".c"))) {
+    names.push_back(source.filename().string());
+  }
+  return names;
+}
+
 std::string ranges_json(const std::vector<RangeRecord>& ranges) {
   json list = json::array();
   for (const RangeRecord& one : ranges) {

@@ -2,7 +2,9 @@
 
 #include <octet/report/report.h>
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace octet {
 
@@ -11,6 +13,9 @@ namespace octet {
 /// hashes. Times, threads and accuracies are left out: equal runs give equal pages. Entries of
 /// other kinds are passed over. Throws FormatError for text that is no such object.
 void add_run_facts(const std::string& metrics_json, Report& report);
+
+/// The name of a .tflite file, and of the C source of that name beside it where there is one.
+std::vector<std::string> files_beside(const std::filesystem::path& tflite);
 
 /// The records as JSON arrays of objects, for metrics.json: "ranges" and "oscillations".
 std::string ranges_json(const std::vector<RangeRecord>& ranges);

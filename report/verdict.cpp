@@ -12,7 +12,6 @@ namespace {
 constexpr double kMostLost = 0.01;
 constexpr double kMostErrorRatio = 1.1;
 constexpr double kWidestInterval = 0.1;
-constexpr double kSurelyWorse = 0.05;
 constexpr std::uint64_t kFewestOfClass = 5;
 
 /// Collects reasons; the worst decides.
@@ -21,10 +20,8 @@ class Judge {
   explicit Judge(const Report& report) : report_(report) {}
 
   Verdict decide() {
-    for (std::size_t i = 0; i < report_.outcomes.size(); ++i) {
-      const bool is_last = i + 1 == report_.outcomes.size() ||
-                           report_.outcomes[i + 1].output != report_.outcomes[i].output;
-      if (is_last) look_at(report_.outcomes[i], float_of(report_.outcomes[i].output));
+    for (const std::size_t i : shipped_outcomes(report_.outcomes)) {
+      look_at(report_.outcomes[i], float_of(report_.outcomes[i].output));
     }
     look_at_classes();
     if (report_.scored_on_training) {
@@ -41,7 +38,10 @@ class Judge {
     }
     if (verdict_.reasons.empty()) {
       verdict_.reasons.push_back(as_good_text());
-      verdict_.next = "octet verify model_int8.tflite model_int8.c";
+      // Two files of the same integers are held against each other.
+      const auto& files = report_.files;
+      if (files.size() > 1) verdict_.next = fmt::format("octet verify {} {}", files[0], files[1]);
+      if (files.size() == 1) verdict_.next = "octet inspect " + files[0];
     }
     return std::move(verdict_);
   }
@@ -75,7 +75,7 @@ class Judge {
     if (integers.mean_absolute_error) return look_at_error(integers, in_float);
     const double lost = in_float.accuracy.share() - integers.accuracy.share();
     const auto& test = integers.against_float;
-    if (test && test->p < kSurelyWorse && lost > 0.0) {
+    if (test && test->p < kSignificance && lost > 0.0) {
       add(lost >= kMostLost ? Decision::hold : Decision::caution,
           fmt::format("{}The integers are worse than float, {} instead of {}, by more than chance "
                       "(p = {:.2g}).",
@@ -89,7 +89,8 @@ class Judge {
           fmt::format("{}{} test examples are few: the true accuracy lies between {} and {}.",
                       prefix(integers), integers.accuracy.total,
                       percent_text(integers.accuracy.low), percent_text(integers.accuracy.high)),
-          "octet eval model_int8.tflite --data with more test examples");
+          fmt::format("octet eval {} --data with more test examples",
+                      report_.files.empty() ? "FILE" : report_.files.front()));
     }
   }
 
@@ -102,10 +103,6 @@ class Judge {
         "octet quantize --epochs 2, or --activation-bits 16");
   }
 
-  std::string class_name(std::size_t label) const {
-    return label < report_.class_names.size() ? report_.class_names[label] : std::to_string(label);
-  }
-
   void look_at_classes() {
     std::uint64_t commonest = 0;
     std::uint64_t total = 0;
@@ -115,16 +112,18 @@ class Judge {
       const std::uint64_t count = std::accumulate(row.begin(), row.end(), std::uint64_t{0});
       commonest = std::max(commonest, count);
       total += count;
-      if (count >= kFewestOfClass && row[label] == 0) missed.push_back(class_name(label));
+      if (count >= kFewestOfClass && row[label] == 0) missed.push_back(class_text(report_, label));
     }
     if (total == 0 || report_.outcomes.empty()) return;
     const double guessed = static_cast<double>(commonest) / static_cast<double>(total);
     const Proportion& accuracy = report_.outcomes.back().accuracy;
     if (report_.confusion.size() > 1 && accuracy.low <= guessed && guessed < 1.0) {
-      add(Decision::hold,
-          fmt::format("The integers are right as often as who always says the commonest class: {} "
-                      "against {}.",
-                      percent_text(accuracy.share()), percent_text(guessed)),
+      const bool is_more = accuracy.share() > guessed;
+      add(is_more ? Decision::caution : Decision::hold,
+          fmt::format("The integers are {} right more often than who always says the commonest "
+                      "class: {} against {}.",
+                      is_more ? "not surely" : "not", percent_text(accuracy.share()),
+                      percent_text(guessed)),
           "octet train with more --epochs, another --network or more examples");
     }
     if (!missed.empty()) {
@@ -160,6 +159,18 @@ std::string to_string(Decision decision) {
       break;
   }
   return "Ship";
+}
+
+std::string class_text(const Report& report, std::size_t label) {
+  const std::vector<std::string>& names = report.class_names;
+  return label < names.size() ? names[label] : std::to_string(label);
+}
+
+std::string to_text(const Verdict& verdict) {
+  std::string text = fmt::format("verdict: {}\n", to_string(verdict.decision));
+  for (const std::string& reason : verdict.reasons) text += reason + "\n";
+  if (!verdict.next.empty()) text += fmt::format("next: {}\n", verdict.next);
+  return text;
 }
 
 Verdict judge(const Report& report) { return Judge(report).decide(); }

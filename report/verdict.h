@@ -21,12 +21,16 @@ struct Verdict {
 /// "Ship", "Ship with a caution", "Do not ship".
 std::string to_string(Decision decision);
 
+/// "verdict: Ship", then a line for each reason, and "next: ..." where there is something.
+std::string to_text(const Verdict& verdict);
+
 /// Judges the integers of a report:
 ///
 /// - hold: at an output they are significantly worse than float (McNemar's p below 0.05) by a
 ///   percentage point or more, or their mean absolute error is a tenth larger; or accuracy is not
-///   above the share of the commonest class by more than chance (Wilson's interval);
-/// - caution: they are significantly worse by less, the interval of accuracy is wider than 10
+///   above the share of the commonest class;
+/// - caution: it is, but by no more than chance (Wilson's interval), the integers are significantly
+///   worse by less, the interval of accuracy is wider than 10
 ///   points, a class of 5 examples or more is never recognized, scores are those of training
 ///   examples, or runtimes refuse the model.
 Verdict judge(const Report& report);

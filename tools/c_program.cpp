@@ -1,6 +1,7 @@
 #include "c_program.h"
 
 #include <fmt/core.h>
+#include <octet/command_line/text.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 
@@ -161,8 +162,7 @@ CProgram::CProgram(const std::filesystem::path& source) : source_(source) {
   }
   static_cast<void>(read_file(source));
   std::filesystem::path header = source;
-  const std::vector<std::uint8_t> bytes = read_file(header.replace_extension(".h"));
-  const std::string text(bytes.begin(), bytes.end());
+  const std::string text = command_line::read_text(header.replace_extension(".h"));
   const std::vector<std::string> inputs = ends_in(text, name, "input");
   const std::vector<std::string> outputs = ends_in(text, name, "output");
   inputs_.resize(inputs.size());
@@ -187,7 +187,7 @@ void CProgram::compile() {
     if (!exit_code) continue;
     if (*exit_code == 0) return;
     throw FormatError(fmt::format("'{}': {} cannot compile it: {}", source_.string(), compiler,
-                                  first_error(text_of("errors"))));
+                                  first_error(command_line::read_text(folder_ / "errors"))));
   }
   throw InvalidArgument(fmt::format(
       "'{}': no C compiler found to build it with: tried $CC, else cc, gcc and clang; install one",
@@ -203,15 +203,10 @@ void CProgram::write_scratch(const std::string& file, std::string_view bytes) co
   }
 }
 
-std::string CProgram::text_of(const std::string& file) const {
-  const auto bytes = read_file(folder_ / file);
-  return {bytes.begin(), bytes.end()};
-}
-
 void CProgram::read_sizes() {
   run_process({(folder_ / "program").string(), "sizes"},
               {.in = {}, .out = folder_ / "sizes", .err = {}});
-  std::istringstream text(text_of("sizes"));
+  std::istringstream text(command_line::read_text(folder_ / "sizes"));
   for (std::vector<End>* ends : {&inputs_, &outputs_}) {
     for (End& end : *ends) {
       std::string line;

@@ -48,7 +48,6 @@ class CProgram {
   void compile();
   void read_sizes();
   void write_scratch(const std::string& file, std::string_view bytes) const;
-  std::string text_of(const std::string& file) const;
 
   std::filesystem::path source_;
   TemporaryFolder folder_;

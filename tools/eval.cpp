@@ -82,7 +82,8 @@ nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& inter
       }
       const Labels said =
           classes_of(outputs, shape[1] == 1 ? std::optional(threshold) : std::nullopt);
-      found[name] = confusion_matrix(said, targets.labels(), std::max(data.classes(), 2));
+      found[name] = confusion_matrix(said, targets.labels(),
+                                     std::max({data.classes(), static_cast<int>(shape[1]), 2}));
     } catch (const InvalidArgument& error) {
       throw UsageError(fmt::format("--metrics: {}", error.what()));
     }
@@ -143,14 +144,18 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
 void eval(const EvalOptions& options) {
   Interpreter interpreter = options.model.open(1);
   if (is_npz(options.data)) {
+    const IntegerModel& model = interpreter.model();
+    const Dataset data = read_npz_split(options.data, options.data_options, model).test;
     eval_outputs(options, interpreter,
-                 read_npz_split(options.data, options.data_options, interpreter.model()).test);
+                 application::normalized_for(options.model.file, model, data));
     return;
   }
   const IntegerModel& model = interpreter.model();
   Dataset images = application::normalized_for(
-      model, application::load_test(options.data, application::options_for(model, options.data,
-                                                                           options.data_options)));
+      options.model.file, model,
+      application::load_test(
+          options.data,
+          application::options_for(options.model.file, model, options.data, options.data_options)));
   check_sizes(interpreter, images);
   if (!images.has_labels()) {
     eval_outputs(options, interpreter, std::move(images));

@@ -79,8 +79,10 @@ void add_train(CLI::App& app, int argc, char** argv, int& exit_code) {
              "Units of the new last layer; default: the classes of --data")
       ->needs(finetune);
   command
-      ->add_option("--freeze", options->frozen,
-                   "Layers of FILE that are not trained: all whose names begin so")
+      ->add_option(
+          "--freeze", options->frozen,
+          "Layers of FILE that are not trained; NAME* stands for all whose names begin so but "
+          "for the new one")
       ->delimiter(',')
       ->type_name("NAME,NAME,...");
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <octet/command_line/parse.h>
+#include <octet/command_line/text.h>
 
 #include <map>
 #include <string_view>
@@ -50,14 +51,8 @@ std::string type_of(const CLI::Option& option) {
 /// The words that an option takes; empty where it takes others.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = type_of(option);
-  std::vector<std::string> words;
-  if (type.size() < 2 || type.front() != '{' || type.back() != '}') return words;
-  for (std::size_t begin = 1; begin < type.size();) {
-    const std::size_t end = std::min(type.find(',', begin), type.size() - 1);
-    words.push_back(type.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+  if (type.size() < 2 || type.front() != '{' || type.back() != '}') return {};
+  return command_line::split_at_commas(std::string_view(type).substr(1, type.size() - 2));
 }
 
 /// A text as man(7) shows it: nothing of it is a request.

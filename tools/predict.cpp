@@ -31,9 +31,14 @@ OutputKind kind_of(const IntegerModel& model, const std::vector<std::string>& na
     code = last->code;
     output = last->inputs.front();
   }
-  if (code == OpCode::softmax) return OutputKind::probabilities;
-  const bool is_one = model.tensors[static_cast<std::size_t>(model.outputs.front())].size() == 1;
-  if (is_one && code == OpCode::logistic) return OutputKind::one_probability;
+  const Shape shape =
+      model.tensors[static_cast<std::size_t>(model.outputs.front())].example_shape();
+  // Steps and pixels have classes of their own.
+  if (shape.rank() > 1) return OutputKind::numbers;
+  const bool is_one = shape.size() == 1;
+  if (code == OpCode::logistic && is_one) return OutputKind::one_probability;
+  // A sigmoid of each class needs no sum of 1.
+  if (code == OpCode::softmax || code == OpCode::logistic) return OutputKind::probabilities;
   if (names.empty()) return OutputKind::numbers;
   return is_one ? OutputKind::one_logit : OutputKind::logits;
 }
@@ -66,28 +71,21 @@ std::vector<double> probabilities_of(OutputKind kind, std::span<const float> out
 class Predictor {
  public:
   explicit Predictor(const PredictOptions& options)
-      : options_(options),
-        interpreter_(options.model.open(1)),
-        names_(class_names_of(model())),
-        normalization_(normalization_of(model())) {
+      : options_(options), interpreter_(options.model.open(1)) {
     if (model().inputs.size() != 1 || model().outputs.size() != 1) {
       throw InvalidArgument(
           fmt::format("predict: expected a model of one input and one output, found {} and {} in "
                       "'{}'; octet run takes raw samples of several",
                       model().inputs.size(), model().outputs.size(), options.model.file));
     }
+    application::in_file(options.model.file, [this] { read_metadata(); });
     kind_ = kind_of(model(), names_);
-    if (kind_ != OutputKind::numbers && !names_.empty() && names_.size() != classes()) {
-      throw FormatError(fmt::format("predict: '{}' names {} classes, and has {} of them",
-                                    options.model.file, names_.size(), classes()));
-    }
-    description_ = application::description_in(model()).value_or(plain_description());
   }
 
   void predict(const std::string& file) {
     const FileExamples examples = read_file_examples(file, description_);
     std::vector<float> values(examples.features.span().begin(), examples.features.span().end());
-    normalization_.apply(values, static_cast<std::size_t>(description_.shape.dim(-1)));
+    normalization_.apply(values, description_.shape);
     resize_for(interpreter_, examples.names.size());
     const std::vector<float> outputs = interpreter_.run(values);
     const std::size_t each = outputs.size() / examples.names.size();
@@ -104,9 +102,22 @@ class Predictor {
     return model().tensors[static_cast<std::size_t>(index)];
   }
 
-  std::size_t classes() const {
-    const auto outputs = static_cast<std::size_t>(end(model().outputs[0]).size());
-    return outputs == 1 ? 2 : outputs;
+  void read_metadata() {
+    names_ = class_names_of(model());
+    normalization_ = normalization_of(model());
+    description_ = application::description_in(model()).value_or(plain_description());
+    const Shape input = end(model().inputs[0]).example_shape();
+    if (description_.shape.size() != input.size()) {
+      throw FormatError(
+          fmt::format("metadata '{}': expected examples of the {} values of the input "
+                      "{}, found {}",
+                      kDataKey, input.size(), input.to_string(), description_.shape.to_string()));
+    }
+    try {
+      normalization_.require_fit(description_.shape);
+    } catch (const InvalidArgument& error) {
+      throw FormatError(fmt::format("metadata '{}': {}", kNormalizationKey, error.what()));
+    }
   }
 
   /// Stands in where the model does not say what it was trained on: features of the input's shape.

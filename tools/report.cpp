@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <octet/application/data.h>
+#include <octet/command_line/text.h>
 #include <octet/core/error.h>
-#include <octet/core/file.h>
 #include <octet/core/json_text.h>
 #include <octet/core/parallel.h>
 #include <octet/deploy/tflite/reader.h>
@@ -27,11 +27,6 @@ namespace octet::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  const std::vector<std::uint8_t> bytes = read_file(path);
-  return {bytes.begin(), bytes.end()};
-}
 
 /// The files of a folder whose names end so, in the order of their names.
 std::vector<fs::path> files_ending(const fs::path& folder, std::string_view end) {
@@ -60,6 +55,7 @@ fs::path only_file(const fs::path& folder, std::string_view end) {
 
 /// What a run left on disk.
 struct Leavings {
+  fs::path shipped_file;
   IntegerModel in_float;
   IntegerModel shipped;
   std::optional<Model> quantized;
@@ -92,8 +88,9 @@ bool has_checkpoint(const std::string& metrics) {
 
 Leavings read_run(const fs::path& folder) {
   Leavings run;
-  run.metrics = text_of(folder / "metrics.json");
-  run.shipped = read_tflite(only_file(folder, "_int8.tflite"));
+  run.metrics = command_line::read_text(folder / "metrics.json");
+  run.shipped_file = only_file(folder, "_int8.tflite");
+  run.shipped = read_tflite(run.shipped_file);
   run.in_float = read_tflite(only_file(folder, "_float.tflite"));
   if (has_checkpoint(run.metrics)) run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
   run.float_model = model_in(folder / "checkpoints" / "float.ckpt");
@@ -113,12 +110,16 @@ std::string name_of(const fs::path& folder) {
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
-/// The data as the run read and normalized it.
-DataSplit load_as_trained(const ReportCommand& options, const IntegerModel& shipped) {
-  DataSplit data = application::load(
-      options.data, application::options_for(shipped, options.data, options.data_options));
-  data.train = application::normalized_for(shipped, data.train);
-  data.test = application::normalized_for(shipped, data.test);
+/// The data as the run read and normalized it, with the names that it gave classes.
+DataSplit load_as_trained(const ReportCommand& options, const Leavings& run) {
+  const std::string& file = options.folder;
+  DataSplit data = is_npz(options.data)
+                       ? read_npz_split(options.data, options.data_options, run.in_float)
+                       : application::load(options.data,
+                                           application::options_for(file, run.shipped, options.data,
+                                                                    options.data_options));
+  data.train = application::normalized_for(file, run.shipped, data.train);
+  data.test = application::normalized_for(file, run.shipped, data.test);
   return data;
 }
 
@@ -127,19 +128,23 @@ DataSplit load_as_trained(const ReportCommand& options, const IntegerModel& ship
 void report(const ReportCommand& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   const Leavings run = read_run(options.folder);
-  DataSplit data = is_npz(options.data)
-                       ? read_npz_split(options.data, options.data_options, run.in_float)
-                       : load_as_trained(options, run.shipped);
+  DataSplit data = load_as_trained(options, run);
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   Report found =
       measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,
                       run.float_model ? &*run.float_model : nullptr},
                      data.train, data.test);
+  if (options.class_names.empty()) {
+    application::in_file(options.folder, [&] {
+      const std::vector<std::string> names = class_names_of(run.shipped);
+      if (!names.empty()) found.class_names = names;
+    });
+  }
   found.title = fmt::format("{} on {}", name_of(options.folder), data.test.name());
+  found.files = files_beside(run.shipped_file);
   add_run_facts(run.metrics, found);
   write_report(options.out, found);
-  const Verdict verdict = judge(found);
-  show("{}: {}\n", to_string(verdict.decision), verdict.reasons.front());
+  show("{}", printable_lines(to_text(judge(found))));
   show("{}\n", printable(options.out, kMostOfWarning));
 }
 

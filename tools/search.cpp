@@ -22,11 +22,17 @@ using Json = nlohmann::ordered_json;
 
 /// The training images of a folder, or the arrays of an .npz file.
 Dataset training_examples(const SearchOptions& options, const Model& model) {
+  const IntegerModel says = metadata_of(options.file);
   if (is_npz(options.data)) {
-    return read_npz_split(options.data, options.data_options, lower_float(model)).train;
+    return application::normalized_for(
+        options.file, says,
+        read_npz_split(options.data, options.data_options, lower_float(model)).train);
   }
   require_one_input(model, options.file, options.data);
-  return application::load(options.data, options.data_options).train;
+  const DataOptions how =
+      application::options_for(options.file, says, options.data, options.data_options);
+  return application::normalized_for(options.file, says,
+                                     application::load(options.data, how).train);
 }
 
 BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {

@@ -27,21 +27,32 @@ QatRecipe recipe_of(const Model& model, const application::Options& options) {
   return qat_recipe(model, quantize);
 }
 
+/// A model of a file, and what it says of the examples that it was trained on.
+struct GivenModel {
+  Model model;
+  IntegerModel metadata;
+};
+
 /// The arrays of .npz files for a model.
-DataSplit load_arrays(const application::Options& options, const Model* given) {
+DataSplit load_arrays(const application::Options& options, const GivenModel* given) {
   if (given == nullptr) {
     throw UsageError(fmt::format(
         "--data: expected data of another format for --network {}, found {}; its arrays are for "
         "the inputs and outputs of a FILE, which was not given",
         options.network, options.data));
   }
-  return read_npz_split(options.data, options.data_options, lower_float(*given));
+  return read_npz_split(options.data, options.data_options, lower_float(given->model));
 }
 
 /// Examples of one input and one output.
-DataSplit load_examples(const application::Options& options, const Model* given) {
-  if (given != nullptr) require_one_input(*given, options.file, options.data);
-  return application::load(options.data, options.data_options);
+DataSplit load_examples(const application::Options& options, const GivenModel* given) {
+  if (given == nullptr) return application::load(options.data, options.data_options);
+  require_one_input(given->model, options.file, options.data);
+  const auto what =
+      options.fine_tunes ? application::TakenOver::features : application::TakenOver::all;
+  return application::load(options.data,
+                           application::options_for(options.file, given->metadata, options.data,
+                                                    options.data_options, what));
 }
 
 /// The model of FILE as it is trained on: with another head, and layers that are frozen. `text`
@@ -49,6 +60,7 @@ DataSplit load_examples(const application::Options& options, const Model* given)
 Model continued(const Model& given, const application::Options& o, const Dataset& data,
                 std::string& text) {
   Model model = given;
+  std::string head;
   text.clear();
   if (o.fine_tunes) {
     const Index found = data.has_labels() ? data.classes() : data.target_shape().size();
@@ -59,11 +71,12 @@ Model continued(const Model& given, const application::Options& o, const Dataset
     }
     FineTuned tuned = with_new_head(given, units, o.seed);
     model = std::move(tuned.model);
+    head = tuned.head;
     text += fmt::format("loaded from {}: {}\nnew: {}, {} units\n", o.file,
                         fmt::join(tuned.loaded, ", "), tuned.head, units);
   }
   if (!o.frozen.empty()) {
-    text += fmt::format("frozen: {}\n", fmt::join(freeze_layers(model, o.frozen), ", "));
+    text += fmt::format("frozen: {}\n", fmt::join(freeze_layers(model, o.frozen, head), ", "));
   }
   return model;
 }
@@ -71,7 +84,7 @@ Model continued(const Model& given, const application::Options& o, const Dataset
 }  // namespace
 
 int train(application::Options options, int argc, char** argv) {
-  std::optional<Model> given;
+  std::optional<GivenModel> given;
   std::string text;
   const application::Application program{
       .name = "octet",
@@ -80,19 +93,22 @@ int train(application::Options options, int argc, char** argv) {
       .writes_onnx = true,
       .load_data =
           [&given](const application::Options& o) {
-            const Model* model = given ? &*given : nullptr;
+            const GivenModel* model = given ? &*given : nullptr;
             return is_npz(o.data) ? load_arrays(o, model) : load_examples(o, model);
           },
       .make_model =
           [&](const application::Options& o, const Dataset& data) {
-            return given ? continued(*given, o, data, text)
+            return given ? continued(given->model, o, data, text)
                          : application::make_network(o, data, "model");
           },
       .model_text = [&text] { return text; }};
   return application::run(program, argc, argv, [&] {
-    if (!options.file.empty()) given = read_float_model(options.file);
+    if (!options.file.empty()) {
+      given.emplace(read_float_model(options.file), metadata_of(options.file));
+      application::take_normalization(given->metadata, options);
+    }
     // Scales that no step moves stay measured.
-    if (given && options.qat_epochs > 0) take_recipe(recipe_of(*given, options), options);
+    if (given && options.qat_epochs > 0) take_recipe(recipe_of(given->model, options), options);
     return application::ParsedOptions{options};
   });
 }

@@ -71,6 +71,14 @@ double loss_score(const EpochRecord& record) {
   return -find_metric(record, "test_loss").value_or(record.train_loss);
 }
 
+bool detail::BestScore::take(const EpochRecord& record, const Score& of, double min_delta) {
+  const double own = of ? of(record) : loss_score(record);
+  const bool is_better = own > score + min_delta;
+  if (is_better) score = own;
+  waited = is_better ? 0 : waited + 1;
+  return is_better;
+}
+
 EarlyStopping::EarlyStopping(int patience, EarlyStoppingOptions options)
     : patience_(patience), options_(std::move(options)) {
   if (patience < 1) {
@@ -80,9 +88,8 @@ EarlyStopping::EarlyStopping(int patience, EarlyStoppingOptions options)
 }
 
 void EarlyStopping::on_fit_begin(Trainer& /*trainer*/, const History& history) {
-  best_ = -std::numeric_limits<double>::infinity();
+  best_ = {};
   best_epoch_ = 0;
-  waited_ = 0;
   for (const EpochRecord& record : history) take(record);
 }
 
@@ -114,12 +121,7 @@ void EarlyStopping::set_state(const std::vector<NamedTensor>& state) {
 }
 
 void EarlyStopping::take(const EpochRecord& record) {
-  const double score = options_.score ? options_.score(record) : loss_score(record);
-  const bool better = score > best_ + options_.min_delta;
-  waited_ = better ? 0 : waited_ + 1;
-  if (!better) return;
-  best_ = score;
-  best_epoch_ = record.epoch;
+  if (best_.take(record, options_.score, options_.min_delta)) best_epoch_ = record.epoch;
 }
 
 void EarlyStopping::on_fit_end(Trainer& trainer) {
@@ -127,8 +129,8 @@ void EarlyStopping::on_fit_end(Trainer& trainer) {
     log_info(
         fmt::format("early stopping after epoch {}: no better {} for {} epochs, the best was "
                     "{:.6g} in epoch {}",
-                    trainer.history().back().epoch, options_.score ? "score" : "loss", waited_,
-                    options_.score ? best_ : -best_, best_epoch_));
+                    trainer.history().back().epoch, options_.score ? "score" : "loss", best_.waited,
+                    options_.score ? best_.score : -best_.score, best_epoch_));
   }
   if (options_.restore_best_weights && best_epoch_ > 0) restore(trainer);
 }

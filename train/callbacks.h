@@ -31,6 +31,19 @@ double score_of(const EpochRecord& record);
 /// Scores by loss: minus the "test_loss", without a test set minus the training loss.
 double loss_score(const EpochRecord& record);
 
+namespace detail {
+
+/// The best score so far, and how many epochs in a row have not been better.
+struct BestScore {
+  double score = -std::numeric_limits<double>::infinity();
+  int waited = 0;
+
+  /// Whether the epoch is better by more than `min_delta`, by `of`, or by loss_score() without.
+  bool take(const EpochRecord& record, const Score& of, double min_delta);
+};
+
+}  // namespace detail
+
 struct EarlyStoppingOptions {
   /// How much a score has to exceed the best one so far to count as better, as in Keras.
   double min_delta = 0.0;
@@ -54,7 +67,7 @@ class EarlyStopping : public Callback {
   void on_fit_end(Trainer& trainer) override;
   std::vector<NamedTensor> state() const override;
   void set_state(const std::vector<NamedTensor>& state) override;
-  bool wants_stop() const override { return waited_ >= patience_; }
+  bool wants_stop() const override { return best_.waited >= patience_; }
   bool needs_test_loss() const override { return !options_.score; }
 
  private:
@@ -63,9 +76,8 @@ class EarlyStopping : public Callback {
 
   int patience_;
   EarlyStoppingOptions options_;
-  double best_ = -std::numeric_limits<double>::infinity();
+  detail::BestScore best_;
   int best_epoch_ = 0;
-  int waited_ = 0;
   /// What the model held after an epoch, 0: none.
   int kept_epoch_ = 0;
   Archive kept_;

@@ -39,6 +39,11 @@ std::size_t head_of(const Model& model) {
                   model.layers()[at]->name()));
 }
 
+/// Whether `name`, or its beginning in front of *, is that of the layer.
+bool is_meant(std::string_view name, std::string_view layer) {
+  return name.ends_with('*') ? layer.starts_with(name.substr(0, name.size() - 1)) : layer == name;
+}
+
 }  // namespace
 
 FineTuned with_new_head(const Model& trained, Index units, std::uint64_t seed) {
@@ -70,18 +75,26 @@ FineTuned with_new_head(const Model& trained, Index units, std::uint64_t seed) {
   return result;
 }
 
-std::vector<std::string> freeze_layers(Model& model, const std::vector<std::string>& names) {
+std::vector<std::string> freeze_layers(Model& model, const std::vector<std::string>& names,
+                                       std::string_view head) {
   std::vector<std::string> frozen;
   for (const std::string& name : names) {
+    if (!head.empty() && name == head) {
+      throw InvalidArgument(fmt::format(
+          "freeze_layers: expected layers with trained weights, found '{}', the new last layer",
+          printable(name)));
+    }
     const std::size_t before = frozen.size();
     for (const auto& layer : model.layers()) {
-      if (!layer->name().starts_with(name) || layer->parameters().empty()) continue;
+      if (!is_meant(name, layer->name()) || layer->name() == head) continue;
+      if (layer->parameters().empty()) continue;
       layer->set_trainable(false);
       frozen.push_back(layer->name());
     }
     if (frozen.size() > before) continue;
     throw InvalidArgument(fmt::format(
-        "freeze_layers: expected the beginning of the name of a layer with weights, found '{}'",
+        "freeze_layers: expected the name of a layer with weights, or its beginning and *, found "
+        "'{}'",
         printable(name)));
   }
   const bool any_left = std::ranges::any_of(model.layers(), [](const auto& layer) {

@@ -25,9 +25,10 @@ struct FineTuned {
 /// (architecture_json()).
 FineTuned with_new_head(const Model& trained, Index units, std::uint64_t seed);
 
-/// Freezes the layers whose names begin with one of `names`, and returns which these are. Throws
-/// InvalidArgument for a name that no layer's begins with, and where no layer is left to be
-/// trained.
-std::vector<std::string> freeze_layers(Model& model, const std::vector<std::string>& names);
+/// Freezes the layers of these names, and returns which these are. A name that ends in * stands for
+/// all that begin so, but for `head` (FineTuned::head), which is new. Throws InvalidArgument for a
+/// name of no layer with weights, for that of the head, and where no layer is left to be trained.
+std::vector<std::string> freeze_layers(Model& model, const std::vector<std::string>& names,
+                                       std::string_view head = "");
 
 }  // namespace octet

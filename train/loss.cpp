@@ -54,7 +54,16 @@ void check_shares(const Tensor& target) {
       fmt::format("binary_cross_entropy: expected targets in [0, 1], found {}", *wrong));
 }
 
-// Types of their own, so that require_output_for() finds them in a Loss.
+Tensor rows_of_classes(const Tensor& x) { return x.rank() == 2 ? x : x.reshape({-1, x.dim(-1)}); }
+
+// Types of their own, so that require_output_for() and loss_of_labels() find them in a Loss.
+
+struct CategoricalCrossEntropy {
+  Tensor operator()(const Tensor& output, const Targets& targets) const {
+    check_same_shape("categorical_cross_entropy", output, targets.values());
+    return softmax_cross_entropy(rows_of_classes(output), rows_of_classes(targets.values()));
+  }
+};
 
 struct BinaryCrossEntropy {
   Tensor operator()(const Tensor& output, const Targets& targets) const {
@@ -109,8 +118,6 @@ struct CosineDistance {
 };
 
 /// Outputs or targets of whatever shape as rows of classes.
-Tensor rows_of_classes(const Tensor& x) { return x.rank() == 2 ? x : x.reshape({-1, x.dim(-1)}); }
-
 /// Throws InvalidArgument where a sigmoid ends an output that other layers read: the output comes
 /// without its logits.
 void refuse_sigmoid_read(const Model& model, std::size_t output) {
@@ -162,14 +169,16 @@ Loss one_hot_mean_squared_error() {
   };
 }
 
-Loss categorical_cross_entropy() {
-  return [](const Tensor& output, const Targets& targets) {
-    check_same_shape("categorical_cross_entropy", output, targets.values());
-    return softmax_cross_entropy(rows_of_classes(output), rows_of_classes(targets.values()));
-  };
-}
+Loss categorical_cross_entropy() { return CategoricalCrossEntropy{}; }
 
 Loss binary_cross_entropy() { return BinaryCrossEntropy{}; }
+
+Loss loss_of_labels(const Loss& loss) {
+  if (loss.target<CategoricalCrossEntropy>() == nullptr) return loss;
+  return [loss](const Tensor& output, const Targets& targets) {
+    return loss(output, one_hot(targets, output.dim(-1)));
+  };
+}
 
 std::optional<float> decision_threshold(const Model& model, std::size_t output) {
   const Layer& last = *model.layers()[model.output_layers()[output]];

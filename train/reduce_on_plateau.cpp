@@ -34,19 +34,15 @@ Schedule ReduceOnPlateau::over(Schedule base) const {
 }
 
 bool ReduceOnPlateau::take(const EpochRecord& record) {
-  const double score = options_.score ? options_.score(record) : loss_score(record);
-  const bool is_better = score > best_ + options_.min_delta;
-  if (is_better) best_ = score;
-  waited_ = is_better ? 0 : waited_ + 1;
-  if (waited_ < patience_) return false;
-  waited_ = 0;
+  best_.take(record, options_.score, options_.min_delta);
+  if (best_.waited < patience_) return false;
+  best_.waited = 0;
   *factor_ *= options_.factor;
   return true;
 }
 
 void ReduceOnPlateau::on_fit_begin(Trainer& /*trainer*/, const History& history) {
-  best_ = -std::numeric_limits<double>::infinity();
-  waited_ = 0;
+  best_ = {};
   *factor_ = 1.0F;
   for (const EpochRecord& record : history) take(record);
 }
@@ -67,6 +63,12 @@ void WeightAverage::on_fit_begin(Trainer& trainer, const History& /*history*/) {
   const std::vector<NamedTensor> known = std::exchange(averages_, {});
   for (const auto& [name, tensor] : trainer.model().parameters()) {
     const auto own = std::ranges::find(known, name, &NamedTensor::name);
+    if (own != known.end() && own->tensor.shape() != tensor.shape()) {
+      throw FormatError(fmt::format(
+          "WeightAverage: expected an average of shape {} for \"{}\", found {}; the checkpoint is "
+          "damaged, or that of another model",
+          tensor.shape().to_string(), name, own->tensor.shape().to_string()));
+    }
     averages_.push_back({name, own == known.end() ? tensor.detach().clone() : own->tensor});
   }
 }

@@ -4,6 +4,7 @@
 #include <octet/train/schedule.h>
 
 #include <memory>
+#include <vector>
 
 namespace octet {
 
@@ -43,8 +44,7 @@ class ReduceOnPlateau : public Callback {
 
   int patience_;
   PlateauOptions options_;
-  double best_ = -std::numeric_limits<double>::infinity();
-  int waited_ = 0;
+  detail::BestScore best_;
   std::shared_ptr<float> factor_ = std::make_shared<float>(1.0F);
 };
 
@@ -58,6 +58,7 @@ class WeightAverage : public Callback {
   /// Throws InvalidArgument for a decay outside [0, 1).
   explicit WeightAverage(float decay);
 
+  /// Throws FormatError for averages of set_state() that are not of the parameters' shapes.
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_step_end(Trainer& trainer, const Progress& progress) override;
   void on_fit_end(Trainer& trainer) override;

@@ -93,11 +93,13 @@ ConfusionMatrix counts_in(const Rows& rows, float threshold) {
   return confusion_matrix(said, rows.labels, static_cast<int>(std::max<Index>(width, 2)));
 }
 
-/// The outputs of one class.
+/// What speaks for a class: its outputs; of two classes, how much larger they are than those of the
+/// other one; of a single output, it.
 std::vector<float> column_of(const Tensor& rows, Index column) {
   std::vector<float> values;
   for (Index row = 0; row < rows.dim(0); ++row) {
-    values.push_back(rows.data()[row * rows.dim(1) + column]);
+    const float* own = rows.data() + row * rows.dim(1);
+    values.push_back(rows.dim(1) == 2 ? own[column] - own[1 - column] : own[column]);
   }
   return values;
 }
@@ -110,6 +112,12 @@ double auc_of(const Rows& rows) {
     Labels is_it(rows.labels.size());
     std::ranges::transform(rows.labels, is_it.begin(),
                            [&](std::int32_t one) { return one == label ? 1 : 0; });
+    const auto count = static_cast<std::size_t>(std::ranges::count(is_it, 1));
+    if (count == 0 || count == is_it.size()) {
+      throw InvalidArgument(
+          fmt::format("roc_auc: expected examples of class {} and of others, found {} and {}",
+                      label, count, is_it.size() - count));
+    }
     sum += roc_auc(column_of(rows.outputs, label), is_it);
   }
   return sum / static_cast<double>(width);

@@ -295,7 +295,10 @@ std::vector<Metric> Trainer::metrics_for(const Dataset& test) const {
   std::vector<Metric> metrics = options_.metrics;
   const auto needs = [](const auto& callback) { return callback->needs_test_loss(); };
   if (options_.test_loss || !test.has_labels() || std::ranges::any_of(callbacks_, needs)) {
-    metrics.insert(metrics.begin(), loss_metric(detail::kTestLoss, options_.loss));
+    // Targets that an Augment mixes are labels in the test set.
+    const Loss& loss = options_.loss;
+    metrics.insert(metrics.begin(),
+                   loss_metric(detail::kTestLoss, test.has_labels() ? loss_of_labels(loss) : loss));
   }
   return metrics;
 }

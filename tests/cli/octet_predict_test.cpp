@@ -1,7 +1,20 @@
 // `octet predict`, and what models say of the examples that they were trained on.
 
+#include <fmt/format.h>
+#include <octet/core/file.h>
 #include <octet/core/random.h>
+#include <octet/deploy/example_metadata.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/layers.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/sequential.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/octet_tool.h>
+#include <octet/tests/import/zip_files.h>
+#include <octet/tests/runtime/models.h>
+#include <octet/tests/train/data/npy_files.h>
+#include <octet/train/data/data_description.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +33,10 @@ class OctetPredict : public OctetTool {
     OctetTool::SetUp();
     const Random random(1);
     std::ofstream all(path("all.csv"));
+    std::ofstream worn(path("worn.csv"));
     std::ofstream rows(path("rows.csv"));
     all << "t,degrees,share,state\n";
+    worn << "t,degrees,share,state\n";
     rows << "share,degrees\n";
     for (std::size_t i = 0; i < 400; ++i) {
       const bool out = i % 2 == 1;
@@ -29,8 +44,13 @@ class OctetPredict : public OctetTool {
       const double angle = 6.2832 * random.uniform(2 * i + 1);
       const double degrees = 100 + 30 * radius * std::cos(angle);
       const double share = 0.5 + 0.01 * radius * std::sin(angle);
-      all << i << "," << degrees << "," << share << "," << (out ? R"("worn ""out""")" : "fine")
-          << "\n";
+      const std::string record =
+          fmt::format("{},{},{},{}\n", i, degrees, share, out ? R"("worn ""out""")" : "fine");
+      all << record;
+      if (out) worn << record;
+      features_.push_back(static_cast<float>(degrees));
+      features_.push_back(static_cast<float>(share));
+      labels_.push_back(out ? 1 : 0);
       if (i < 20) rows << share << "," << degrees << "\n";
     }
   }
@@ -43,10 +63,30 @@ class OctetPredict : public OctetTool {
                                 more);
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
+  /// An .npz file of the arrays of a model's input and output.
+  void write_arrays(const std::string& name, const std::string& of_model, const Bytes& input,
+                    const Bytes& output) const {
+    const IntegerModel found = read_tflite(path(of_model));
+    const auto array_of = [&](const std::vector<std::int32_t>& ends) {
+      return found.tensors[static_cast<std::size_t>(ends[0])].name + ".npy";
+    };
+    write_file_atomic(
+        path(name),
+        zip_bytes({{array_of(found.inputs), input}, {array_of(found.outputs), output}}, false));
+  }
+  double accuracy_on(const std::string& data) const {
+    const Result result = octet("eval " + model() + "--data '" + path(data) + "' --json");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const auto found = nlohmann::json::parse(result.out);
+    return (found.contains("outputs") ? found.at("outputs").at(0) : found).at("accuracy");
+  }
   std::string model() const { return "'" + path("out/model_int8.tflite") + "' "; }
   nlohmann::json metrics() const {
     return nlohmann::json::parse(text_of(path("out/metrics.json")));
   }
+
+  std::vector<float> features_;
+  std::vector<std::int32_t> labels_;
 };
 
 TEST_F(OctetPredict, SaysClassesOfRecordsWhateverTheirColumnsOrder) {
@@ -86,6 +126,99 @@ TEST_F(OctetPredict, EvalScoresAsTheRunDid) {
   expect_failure("eval " + model() + "--data '" + path("all.csv") + "' --window 3 --columns share",
                  2,
                  "--columns: expected [\"degrees\",\"share\"], with which the model was trained");
+  // A default that is given is no less given.
+  expect_failure("eval " + model() + "--data '" + path("all.csv") + "' --frame 30", 2, "--frame");
+  // Arrays hold what was measured, too.
+  write_arrays("all.npz", "out/model_int8.tflite", npy_bytes<float>("<f4", "(400, 2)", features_),
+               npy_bytes<std::int32_t>("<i4", "(400,)", labels_));
+  EXPECT_EQ(accuracy_on("all.npz"), accuracy_on("all.csv"));
+  // Labels are those of the training, though a class has no examples.
+  EXPECT_GT(accuracy_on("worn.csv"), 0.9);
+}
+
+TEST_F(OctetPredict, AFileIsTrainedOnWithTheExamplesOfItsTraining) {
+  train("--normalize");
+  const std::string file = "'" + path("out/model_float.tflite") + "' ";
+  const std::string rest =
+      "--data '" + path("all.csv") + "' --split 0.8 --out '" + path("again") + "' ";
+  const std::string untrained = "--epochs 0 --qat-epochs 0 --no-progress";
+  for (const std::string& command :
+       {"train " + file + rest + untrained, "quantize " + file + rest,
+        "train --finetune " + file + rest + "--epochs 1 --qat-epochs 0 --no-progress"}) {
+    const Result result = octet(command);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto again = nlohmann::json::parse(text_of(path("again/metrics.json")));
+    EXPECT_EQ(again.at("mean"), metrics().at("mean"));
+    EXPECT_EQ(again.at("examples"), metrics().at("examples"));
+    if (command.find("--finetune") != std::string::npos) continue;
+    EXPECT_EQ(again.at("float_accuracy"), metrics().at("float_accuracy"));
+  }
+  for (const char* option : {"--normalize", "--mean 3", "--std 2", "--columns share"}) {
+    expect_failure(
+        "train " + file + rest + option, 2,
+        fmt::format("{}: expected", option).substr(0, std::string_view(option).find(' ')));
+  }
+}
+
+TEST_F(OctetPredict, MetadataThatDoesNotFitTheModelIsRefused) {
+  for (const auto& [key, text, words] :
+       std::vector<std::tuple<const char*, const char*, const char*>>{
+           {kDataKey, R"({"format":"CSV","shape":[5]})",
+            "the 4 values of the input [4], found [5]"},
+           {kDataKey, R"({"format":"images","shape":[1073741824,2]})", "of the input [4], found"},
+           {kNormalizationKey, R"({"mean":[1,2],"deviation":[]})", "mean: expected one number"},
+           {kClassesKey, R"(["a","b"])", "each of the 3 classes of the output, found 2"}}) {
+    IntegerModel model = make_mlp(1, {4, 3}, false, false);
+    model.metadata[key] = text;
+    write_tflite(model, path("m.tflite"));
+    expect_failure("predict '" + path("m.tflite") + "' '" + path("rows.csv") + "'", 1,
+                   path("m.tflite") + ": metadata '" + key + "': ");
+    EXPECT_NE(text_of(path("stderr")).find(words), std::string::npos) << text_of(path("stderr"));
+  }
+}
+
+TEST_F(OctetPredict, SaysClassesWhereAnExampleHasOne) {
+  const std::vector<float> values = {0.5F, -1, 2, 0.25F, 1, -2, 0.75F, 3};
+  const auto predicted = [&](const Model& model, const std::string& shape, std::ptrdiff_t size) {
+    const std::vector<float> some(values.begin(), values.begin() + size);
+    IntegerModel lowered = lower_float(model);
+    lowered.metadata[kClassesKey] = metadata_text(std::vector<std::string>{"a", "b", "c"});
+    write_tflite(lowered, path("m.tflite"));
+    write_file_atomic(path("x.npy"), npy_bytes<float>("<f4", shape, some));
+    const Result result =
+        octet("predict '" + path("m.tflite") + "' '" + path("x.npy") + "' --json");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return std::pair(nlohmann::json::parse(result.out).at(0), Interpreter(lowered).run(some));
+  };
+  Sequential sigmoids("m", Input({4}), Dense(3, Activation::sigmoid));
+  sigmoids.build(1);
+  const auto [classes, shares] = predicted(sigmoids, "(4,)", 4);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(classes.at("probabilities").at(std::string(1, static_cast<char>('a' + i))),
+                shares[i], 1e-6);
+  }
+  Sequential steps("m", Input({2, 4}), Dense(3, Activation::softmax));
+  steps.build(1);
+  const auto [of_steps, numbers] = predicted(steps, "(2, 4)", 8);
+  EXPECT_EQ(of_steps.at("values").size(), 6U) << of_steps;
+  // Targets of steps do not move with the steps.
+  write_arrays("steps.npz", "m.tflite", npy_bytes<float>("<f4", "(1, 2, 4)", values),
+               npy_bytes<float>("<f4", "(1, 2, 3)", numbers));
+  expect_failure("train '" + path("m.tflite") + "' --data '" + path("steps.npz") + "' --out '" +
+                     path("out") + "' --augment time_shift=1",
+                 2, "time_shift: expected targets that have no places");
+}
+
+TEST_F(OctetPredict, AMaskOfStepsIsNotChanged) {
+  for (const char* name : {"set/down/a.csv", "set/up/a.csv"}) {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    std::ofstream(path(name)) << "x\n1\n2\n";
+  }
+  for (const char* option : {"--augment noise=0.1", "--mean 1", "--std 2"}) {
+    expect_failure("train --data '" + path("set") + "' --length 3 --padding mask --out '" +
+                       path("out") + "' --network masked_gru " + option,
+                   2, "expected data without --padding mask");
+  }
 }
 
 // Firmware gives values as they were before training normalized them.

@@ -86,6 +86,11 @@ TEST_F(OctetTrain, AidsOfTrainingAreOptions) {
   const nlohmann::json mixed = printed_json(
       aided("mixed", {"--epochs", "3", "--augment", "mixup=0.2", "--average-weights", "0.5"}));
   EXPECT_GT(mixed.at("integer_accuracy"), 0.5);
+  // What contradicts itself leaves an earlier run where it is.
+  expect_one_error(aided("mixed", {"--epochs", "3", "--augment", "mixup=0.2", "--loss",
+                                   "dense_1=sparse_categorical_cross_entropy"}),
+                   2, "mixup trains with cross-entropy of shares of classes");
+  EXPECT_EQ(metrics("mixed").at("augment"), R"({"mixup":0.2})");
 }
 
 TEST_F(OctetTrain, AFileGetsAnotherHead) {
@@ -93,11 +98,25 @@ TEST_F(OctetTrain, AFileGetsAnotherHead) {
   write_set(path("other"), 200, 60, 9, 7, 3);
   const ProcessResult result = run_process(
       {OCTET_TOOL, "train", "--finetune", path("out/model_float.tflite"), "--data", path("other"),
-       "--out", path("tuned"), "--epochs", "2", "--qat-epochs", "1", "--freeze", "dense"},
+       "--out", path("tuned"), "--epochs", "2", "--qat-epochs", "1", "--freeze", "dense*"},
       plain_environment());
   ASSERT_EQ(result.exit_code, 0) << result.err;
   expect_mentions(result.out, "3 units\nfrozen: dense, dense_1\n");
   EXPECT_EQ(metrics("tuned").at("fine_tuned"), true);
+  // Outputs for classes that come later have names and rows, and mixed labels shares of them.
+  ASSERT_EQ(
+      run_process({OCTET_TOOL, "train", "--finetune", path("out/model_float.tflite"), "--data",
+                   path("other"), "--out", path("wide"), "--epochs", "1", "--qat-epochs", "0",
+                   "--classes", "5", "--class-names", "a,b,c", "--augment", "mixup=0.2"},
+                  plain_environment())
+          .exit_code,
+      0);
+  EXPECT_EQ(metrics("wide").at("classes"), nlohmann::json({"a", "b", "c", "3", "4"}));
+  const nlohmann::json found =
+      printed_json(run_process({OCTET_TOOL, "eval", path("wide/model_int8.tflite"), "--data",
+                                path("other"), "--metrics", "confusion", "--json"},
+                               plain_environment()));
+  EXPECT_EQ(found.at("metrics").at("confusion").size(), 5U);
 }
 
 TEST_F(OctetTrain, SaysWhatIsWrong) {

@@ -32,7 +32,11 @@ TEST_F(ReportPage, OfEqualRunsAreEqual) {
 }
 
 TEST_F(ReportPage, OfWhatARunLeftIsThatOfTheRun) {
-  ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--report", path("page.html")}).exit_code, 0);
+  ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--report", path("page.html"), "--class-names",
+                                                   "zero,one,two,three"})
+                .exit_code,
+            0);
+  expect_mentions(page("page.html"), "three");
   expect_success(octet_report("out", "later.html"));
   std::string later = page("later.html");
   // Their titles alone differ.

@@ -13,6 +13,7 @@ Report report_of(std::uint64_t float_right, std::uint64_t integers_right, std::u
                      {.name = "calibrated",
                       .accuracy = wilson_interval(integers_right, 1000),
                       .against_float = mcnemar_test(only_float, only_integers)}};
+  report.files = {"mnist_int8.tflite", "mnist_int8.c"};
   report.class_names = {"cat", "dog"};
   report.confusion = {{integers_right - 400, 1100 - integers_right}, {100, 400}};
   report.confusion[0][1] = 500 - report.confusion[0][0];
@@ -30,7 +31,7 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> all;
   all.push_back({"as good", report_of(900, 898, 6, 4), Decision::ship, "right in 898 of 1000",
-                 "octet verify"});
+                 "octet verify mnist_int8.tflite mnist_int8.c"});
   all.push_back({"a little worse", report_of(900, 895, 7, 0), Decision::caution,
                  "89.50 % instead of 90.00 %", "octet quantize --epochs"});
   all.push_back({"worse", report_of(900, 850, 60, 10), Decision::hold, "worse than float",
@@ -38,10 +39,18 @@ std::vector<Case> cases() {
   Report few = report_of(900, 898, 0, 0);
   few.outcomes[1].accuracy = wilson_interval(45, 50);
   few.confusion.clear();
-  all.push_back({"few examples", few, Decision::caution, "50 test examples are few", "octet eval"});
-  Report guesses = report_of(510, 505, 6, 4);
+  all.push_back({"few examples", few, Decision::caution, "50 test examples are few",
+                 "octet eval mnist_int8.tflite"});
+  Report guesses = report_of(510, 500, 6, 4);
+  guesses.confusion = {{500, 0}, {500, 0}};
+  all.push_back({"guesses", guesses, Decision::hold,
+                 "not right more often than who always says the "
+                 "commonest class: 50.00 % against 50.00 %",
+                 "octet train with more"});
+  guesses = report_of(510, 505, 6, 4);
   guesses.confusion = {{500, 0}, {495, 5}};
-  all.push_back({"guesses", guesses, Decision::hold, "commonest class", "octet train with more"});
+  all.push_back({"more than guesses", guesses, Decision::caution, "not surely right more often",
+                 "octet train with more"});
   Report misses = report_of(900, 898, 6, 4);
   misses.confusion = {{500, 0, 0}, {50, 398, 0}, {20, 32, 0}};
   misses.class_names.clear();
@@ -56,7 +65,10 @@ std::vector<Case> cases() {
   Report numbers;
   numbers.outcomes = {{.name = "float", .accuracy = {}, .mean_absolute_error = 1.0},
                       {.name = "calibrated", .accuracy = {}, .mean_absolute_error = 1.05}};
-  all.push_back({"numbers", numbers, Decision::ship, "mean absolute error, 1.05", "octet verify"});
+  all.push_back({"numbers", numbers, Decision::ship, "mean absolute error, 1.05", ""});
+  numbers.files = {"m_int8.tflite"};
+  all.push_back({"no C source", numbers, Decision::ship, "mean absolute error, 1.05",
+                 "octet inspect m_int8.tflite"});
   numbers.outcomes[1].mean_absolute_error = 1.2;
   all.push_back({"worse numbers", numbers, Decision::hold, "that of float 1", "octet quantize"});
   all.push_back({"nothing", Report{}, Decision::hold, "Nothing was measured", "octet report"});

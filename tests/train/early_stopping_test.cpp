@@ -4,6 +4,7 @@
 #include <octet/tests/train/logged.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/callbacks.h>
+#include <octet/train/data/augmentation.h>
 #include <octet/train/run/progress_bar.h>
 
 #include <cstdio>
@@ -82,6 +83,21 @@ TEST(EarlyStopping, GoesByTheTestLossUnlessToldOtherwise) {
   }
   EXPECT_TRUE(by_loss.wants_stop());
   EXPECT_FALSE(by_accuracy.wants_stop());
+}
+
+// Mixed targets are shares; those of the test set stay labels.
+TEST(EarlyStopping, GoesByTheTestLossOfMixedExamples) {
+  const Dataset data = clouds(60);
+  Sequential model = small_mlp();
+  Trainer trainer(model, Adam(1e-3F),
+                  {.loss = categorical_cross_entropy(),
+                   .batch_size = 20,
+                   .augment = augment({.mixup = 0.2F}, data.classes())});
+  trainer.add_callback(std::make_shared<EarlyStopping>(2));
+  trainer.fit(data, data, 1);
+  const std::vector<MetricValue> expected = measure(
+      model, data, std::vector<Metric>{loss_metric("loss", sparse_categorical_cross_entropy())});
+  EXPECT_NEAR(find_metric(trainer.history().back(), "test_loss").value(), expected[0].value, 1e-6);
 }
 
 /// A trainer that goes astray from the fourth epoch on, and the bytes of its model by epoch.

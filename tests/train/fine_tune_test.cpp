@@ -43,7 +43,8 @@ TEST(FineTune, KeepsAllButTheLastDenseLayer) {
 TEST(FineTune, FrozenLayersStayAsTheyAre) {
   const Dataset data = clouds(60);
   FineTuned tuned = with_new_head(with_softmax_behind(), 3, 0);
-  EXPECT_EQ(freeze_layers(tuned.model, {"bo", "norm"}), (std::vector<std::string>{"body", "norm"}));
+  EXPECT_EQ(freeze_layers(tuned.model, {"bo*", "norm"}),
+            (std::vector<std::string>{"body", "norm"}));
   const std::vector<float> body = values_of(tuned.model, "body/kernel");
   const std::vector<float> head = values_of(tuned.model, "head/kernel");
   Trainer trainer(tuned.model, Adam(0.01F), {.batch_size = 16});
@@ -63,8 +64,20 @@ TEST(FineTune, SaysWhatItCannotReplace) {
   Model model = small_mlp();
   expect_mentions(message_of<InvalidArgument>([&] { freeze_layers(model, {"conv"}); }),
                   "found 'conv'");
-  expect_mentions(message_of<InvalidArgument>([&] { freeze_layers(model, {"dense"}); }),
+  expect_mentions(message_of<InvalidArgument>([&] { freeze_layers(model, {"dense*"}); }),
                   "left to be trained");
+  // A name is that of one layer; a beginning passes the new head over.
+  Model named = small_mlp();
+  EXPECT_EQ(freeze_layers(named, {"dense"}), (std::vector<std::string>{"dense"}));
+  FineTuned tuned = with_new_head(small_mlp(), 5, 3);
+  EXPECT_EQ(freeze_layers(tuned.model, {"dense*"}, tuned.head),
+            (std::vector<std::string>{"dense"}));
+  for (const auto& [name, words] :
+       {std::pair{tuned.head, "the new last layer"}, std::pair{tuned.head + "*", "and *, found"}}) {
+    expect_mentions(message_of<InvalidArgument>(
+                        [&tuned, one = name] { freeze_layers(tuned.model, {one}, tuned.head); }),
+                    words);
+  }
 }
 
 }  // namespace

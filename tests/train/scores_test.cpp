@@ -114,6 +114,9 @@ TEST(Scores, AreaUnderTheCurveIsTheShareOfPairsInOrder) {
   EXPECT_DOUBLE_EQ(roc_auc(std::vector<float>{3, 2, 1}, Labels{0, 1, 1}), 0.0);
   const Tensor three = Tensor::from({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
   EXPECT_DOUBLE_EQ(score("roc_auc", three, Targets(Labels{0, 1, 2})), 1.0);
+  // Two logits go by their difference.
+  const Tensor logits = Tensor::from({3, 2}, {5, 6, 0, 2, 9, 8});
+  EXPECT_DOUBLE_EQ(score("roc_auc", logits, Targets(Labels{0, 1, 0})), 1.0);
 }
 
 TEST(Scores, OfNumbersAreErrorsAndExplainedVariance) {
@@ -139,6 +142,11 @@ TEST(Scores, SayWhatTheyCannotMeasure) {
       },
       "the outputs' shape [2, 2]");
   refused([&] { score("roc_auc", outputs, Targets(Labels{1, 1})); }, "0 of 0 and 2 of 1");
+  refused(
+      [&] {
+        score("roc_auc", Tensor::ones({2, 3}), labels);
+      },
+      "examples of class 2 and of others, found 0 and 2");
   refused([&] { score("accuracy", outputs, Targets(Labels{1})); }, "found 2 and 1");
   refused([&] { score("accuracy", outputs, Targets(Labels{1, 2})); }, "expected classes in [0, 2)");
 }

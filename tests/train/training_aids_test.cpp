@@ -132,6 +132,10 @@ TEST(WeightAverageTest, IsThatOfANaiveLoopOnAnyNumberOfThreadsAndResumed) {
     EXPECT_TRUE(std::ranges::equal(parameters[p].tensor.span(), expected[p])) << parameters[p].name;
   }
   EXPECT_THROW(WeightAverage(1.0F), InvalidArgument);
+  WeightAverage damaged(0.5F);
+  damaged.set_state({{parameters[0].name, Tensor({1})}});
+  expect_mentions(message_of<FormatError>([&] { damaged.on_fit_begin(after, {}); }),
+                  "WeightAverage: expected an average of shape");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct Augmentation {
 /// The names of the members.
 std::vector<std::string_view> augmentation_names();
 
-/// Sets a member by its name. Throws InvalidArgument for another name, with the nearest ones, and
+/// Sets a member by its name. Throws InvalidArgument for another name, which lists the names, and
 /// for a number outside its range.
 void set_augmentation(Augmentation& augmentation, std::string_view name, double value);
 
@@ -65,10 +65,16 @@ Augmentation parse_augmentation(std::string_view json);
 /// The members that are not 0 as such an object.
 std::string to_text(const Augmentation& augmentation);
 
+/// Throws InvalidArgument, which names the change, where one moves or hides what an example shows
+/// (rotate, scale, crop, shift, flip, cutout, speed, time_shift) and an example's targets have
+/// places of their own, which stay: rank 2 or more, [height, width, classes] or [steps, values].
+void require_unmoved_targets(const Augmentation& augmentation, const Shape& target);
+
 /// Returns a function for TrainerOptions::augment; none (empty) where nothing is changed. `classes`
 /// are those of labels, which mixup needs. The same seed gives the same bytes on any number of
 /// threads. Throws InvalidArgument as set_augmentation(), and for mixup without classes of labels
-/// or tensors as targets; the function throws it for features of a rank that a change is not for.
+/// or tensors as targets; the function throws it for features of a rank that a change is not for,
+/// and as require_unmoved_targets().
 Augment augment(const Augmentation& augmentation, int classes = 0);
 
 }  // namespace octet

@@ -100,7 +100,8 @@ class CsvExamples {
 
   void add(std::size_t start) {
     const std::size_t values = window() * rows_.features;
-    check_data_bytes(file_, groups_.size() + 1, values * sizeof(float), options_);
+    check_data_bytes(file_, groups_.size() + 1, {window(), rows_.features, sizeof(float)},
+                     options_);
     const auto from = rows_.values.begin() + static_cast<std::ptrdiff_t>(start * rows_.features);
     values_.insert(values_.end(), from, from + static_cast<std::ptrdiff_t>(values));
     const std::size_t last = start + window() - 1;

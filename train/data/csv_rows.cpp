@@ -109,7 +109,7 @@ class CsvRowReader {
                     fmt::format("expected {} fields as in the first record, found {}",
                                 names_.size(), fields.size()));
     }
-    check_data_bytes(file_, rows_.size() + 1, rows_.features * sizeof(float), options_);
+    check_data_bytes(file_, rows_.size() + 1, {rows_.features, sizeof(float)}, options_);
     for (const std::size_t column : features_) rows_.values.push_back(number(column));
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (uses_[i] == ColumnUse::target) rows_.targets.push_back(text(i));
@@ -162,8 +162,12 @@ std::vector<std::size_t> window_starts(std::size_t begin, std::size_t end,
   const std::size_t window = std::max<std::size_t>(options.window, 1);
   const std::size_t hop = options.hop > 0 ? options.hop : window;
   std::vector<std::size_t> starts;
-  for (std::size_t at = begin; at + window <= end; at += hop) starts.push_back(at);
-  return starts;
+  if (end - begin < window) return starts;
+  const std::size_t last = end - window;
+  for (std::size_t at = begin;; at += hop) {
+    starts.push_back(at);
+    if (last - at < hop) return starts;
+  }
 }
 
 }  // namespace octet

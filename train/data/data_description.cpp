@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -31,6 +32,7 @@ void for_each_option(const Visit& visit) {
   visit("numbers", &DataOptions::numbers);
   visit("window", &DataOptions::window);
   visit("hop", &DataOptions::hop);
+  visit("class-names", &DataOptions::class_names);
 }
 
 /// The key of an option in the text: of an image size there are two.
@@ -39,25 +41,26 @@ std::string option_key(std::string_view name, bool is_width) {
   return is_width ? "image-width" : "image-height";
 }
 
-nlohmann::json option_value(SequencePadding padding) {
-  return padding == SequencePadding::last ? "last" : "zero";
-}
+nlohmann::json option_value(SequencePadding padding) { return to_string(padding); }
 template <class T>
 nlohmann::json option_value(const T& value) {
   return value;
 }
 
 template <class T>
-T read_option(const nlohmann::json& value) {
+T read_option(std::string_view name, const nlohmann::json& value) {
   if constexpr (std::is_same_v<T, SequencePadding>) {
-    const auto text = value.get<std::string>();
-    if (text == "last") return SequencePadding::last;
-    if (text == "zero") return SequencePadding::zero;
-    throw FormatError(fmt::format("expected zero or last, found '{}'", printable(text)));
+    return parse_sequence_padding(value.get<std::string>());
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    const T number = detail::whole_number<T>(value);
-    if (number < 0) throw FormatError(fmt::format("expected 0 or more, found {}", number));
-    return number;
+    const auto number = detail::whole_number<std::int64_t>(value);
+    const OptionRange range = range_of_option(name);
+    if (number < 0 || !std::in_range<T>(number) ||
+        static_cast<std::uint64_t>(number) < range.least ||
+        static_cast<std::uint64_t>(number) > range.most) {
+      throw FormatError(fmt::format("{}: expected a number from {} to {}, found {}", name,
+                                    range.least, range.most, number));
+    }
+    return static_cast<T>(number);
   } else {
     return value.get<T>();
   }
@@ -73,7 +76,14 @@ Shape read_shape(const nlohmann::json& list) {
     }
     extents.push_back(number);
   }
-  return Shape(extents);
+  Shape shape(extents);
+  constexpr Index kMostValues = Index{1} << 40;
+  // size() throws where the product does not fit.
+  if (shape.rank() < 1 || shape.size() > kMostValues) {
+    throw FormatError(fmt::format("expected a shape of 1 to {} values, found {}", kMostValues,
+                                  shape.to_string()));
+  }
+  return shape;
 }
 
 /// Whether the member is DataOptions::width.
@@ -118,11 +128,11 @@ DataDescription parse_data_description(std::string_view text) {
       const auto found = parsed->find(option_key(name, is_width(member)));
       if (found == parsed->end()) return;
       using Kind = std::remove_reference_t<decltype(description.options.*member)>;
-      description.options.*member = read_option<Kind>(*found);
+      description.options.*member = read_option<Kind>(name, *found);
     });
   } catch (const nlohmann::json::exception& error) {
     fail(error.what());
-  } catch (const FormatError& error) {
+  } catch (const Error& error) {
     fail(error.what());
   }
   return description;
@@ -133,14 +143,17 @@ DataOptions with_description(const DataOptions& given, const DataDescription& de
   DataOptions result = given;
   for_each_option([&](std::string_view name, auto member) {
     const auto& trained = description.options.*member;
-    if (trained == plain.*member) return;
-    if (given.*member == plain.*member) {
+    const bool is_given = given.*member != plain.*member || given.chosen.contains(name);
+    if (!is_given) {
       result.*member = trained;
     } else if (given.*member != trained) {
       throw InvalidArgument(fmt::format(
           "--{}: expected {}, with which the model was trained, found {}; leave it out to take it "
           "from the model",
-          name, printable(detail::lenient_json_text(option_value(trained)), 200),
+          name,
+          trained == plain.*member
+              ? std::string("the default")
+              : printable(detail::lenient_json_text(option_value(trained)), 200),
           printable(detail::lenient_json_text(option_value(given.*member)), 200)));
     }
   });

@@ -29,12 +29,13 @@ std::vector<std::string_view> example_options();
 /// The description as a JSON object: "format", "shape", and the options that are not the default.
 std::string to_text(const DataDescription& description);
 
-/// Reads to_text(). Throws FormatError for another text, and for an option of another kind.
+/// Reads to_text(). Throws FormatError for another text, for an option of another kind or outside
+/// range_of_option(), and for a shape of no values or of more than 2^40.
 DataDescription parse_data_description(std::string_view text);
 
-/// The options for reading further data for a model: those given, and where they leave one out
-/// that the description has, that one. Throws InvalidArgument, which names the option, where both
-/// have it and they differ.
+/// The options for reading further data for a model: those given, and those of the description for
+/// what they leave out. Throws InvalidArgument, which names the option, where one that is given
+/// (given_options()) differs from that of the training.
 DataOptions with_description(const DataOptions& given, const DataDescription& description);
 
 }  // namespace octet

@@ -52,6 +52,13 @@ LoadedData loaded(DataSplit data) {
   return {.train = std::move(data.train), .test = std::move(data.test)};
 }
 
+/// Sequences, whose length further files have to have.
+LoadedData with_length(LoadedData data, const DataOptions& options) {
+  data.resolved = options;
+  data.resolved->length = static_cast<std::size_t>(data.train.example_shape()[0]);
+  return data;
+}
+
 /// Options of a format that may lack a test part.
 std::vector<std::string_view> with_split(std::vector<std::string_view> own) {
   own.insert(own.end(), {"test-data", "split", "split-seed"});
@@ -139,7 +146,7 @@ std::span<const DataFormat> data_formats() {
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
           .load =
               [](const fs::path& path, const DataOptions& options) {
-                return LoadedData{.train = load_ts(path, options)};
+                return with_length({.train = load_ts(path, options)}, options);
               },
       },
       DataFormat{
@@ -147,8 +154,10 @@ std::span<const DataFormat> data_formats() {
           .looks = "a folder with NAME_TRAIN.ts and NAME_TEST.ts",
           .takes = {"class-names", "length", "padding", "max-data-bytes"},
           .recognizes = [](const fs::path& path) { return holds(path, is_ts_name); },
-          .load = [](const fs::path& path,
-                     const DataOptions& options) { return loaded(load_ts_folder(path, options)); },
+          .load =
+              [](const fs::path& path, const DataOptions& options) {
+                return with_length(loaded(load_ts_folder(path, options)), options);
+              },
       },
   };
   return kFormats;

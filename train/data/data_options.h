@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,16 @@ enum class SequencePadding {
   /// RecurrentOptions::masked takes it.
   mask
 };
+
+/// Every way to continue a sequence.
+inline constexpr SequencePadding kPaddings[] = {SequencePadding::zero, SequencePadding::last,
+                                                SequencePadding::mask};
+
+/// "zero", "last" or "mask".
+std::string_view to_string(SequencePadding padding);
+
+/// Parses "zero", "last" or "mask". Throws InvalidArgument for anything else.
+SequencePadding parse_sequence_padding(std::string_view text);
 
 /// What a path leaves open for load_data(). A format takes some of these options: another one that
 /// is given is an error.
@@ -70,9 +82,22 @@ struct DataOptions {
   std::size_t hop = 0;
   /// The most bytes that examples may take.
   std::size_t max_bytes = std::size_t{4} << 30U;
+  /// The names of options that a command line gave, the values of which may be the defaults.
+  std::set<std::string, std::less<>> chosen{};
 };
 
-/// The names of the options that are given, as command lines have them without the dashes.
+/// The numbers that an option takes, where it is given.
+struct OptionRange {
+  std::uint64_t least = 1;
+  std::uint64_t most = 1;
+};
+
+/// The numbers that the option of this name takes, on a command line and in a model's metadata.
+/// Throws InvalidArgument for an option that takes no whole number.
+OptionRange range_of_option(std::string_view name);
+
+/// The names of the options that are given, as command lines have them without the dashes: those
+/// that differ from the defaults, and those in DataOptions::chosen.
 std::vector<std::string_view> given_options(const DataOptions& options);
 
 }  // namespace octet

@@ -30,6 +30,10 @@ FileExamples image_example(const fs::path& file, const DataDescription& descript
                     file.string(), shape.to_string()));
   }
   const PixelSize size{shape[0], shape[1], shape.rank() == 3 ? shape[2] : 1};
+  check_data_bytes(file.string(), 1,
+                   {static_cast<std::size_t>(size.height), static_cast<std::size_t>(size.width),
+                    static_cast<std::size_t>(size.channels), sizeof(float)},
+                   description.options);
   Dataset set =
       Dataset::from_bytes(file.string(), shape, read_image(file, size), Labels{0}, /*classes=*/1);
   return {features_of(set), {file.string()}};
@@ -70,7 +74,9 @@ FileExamples csv_examples(const fs::path& file, const DataDescription& descripti
   FileExamples examples;
   std::vector<float> values;
   const std::size_t window = options.window > 0 ? options.window : 1;
-  for (const std::size_t start : window_starts(0, rows.size(), options)) {
+  const std::vector<std::size_t> starts = window_starts(0, rows.size(), options);
+  check_data_bytes(name, starts.size(), {window, rows.features, sizeof(float)}, options);
+  for (const std::size_t start : starts) {
     const auto begin = rows.values.begin() + static_cast<std::ptrdiff_t>(start * rows.features);
     values.insert(values.end(), begin, begin + static_cast<std::ptrdiff_t>(window * rows.features));
     examples.names.push_back(fmt::format("{}, line {}", name, rows.lines[start]));

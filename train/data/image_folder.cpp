@@ -104,7 +104,9 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
   all.insert(all.end(), files.test.begin(), files.test.end());
   const PixelSize size = common_size(all, options);
   check_data_bytes(folder.string(), all.size(),
-                   static_cast<std::size_t>(size.height * size.width * size.channels), options);
+                   {static_cast<std::size_t>(size.height), static_cast<std::size_t>(size.width),
+                    static_cast<std::size_t>(size.channels)},
+                   options);
   LoadedData data{.train = read_images(set_name(folder), files.train, size, options.class_names),
                   .groups = groups_of(files.train),
                   .resolved = options};

@@ -111,44 +111,18 @@ void check_has_no_test(const LoadedData& data, const DataOptions& options, const
 std::shared_ptr<const DataDescription> description_of(const DataFormat& format,
                                                       const LoadedData& data,
                                                       const DataOptions& options) {
+  DataOptions resolved = data.resolved.value_or(options);
+  // Further data may lack a class: labels go by the names of the training.
+  if (std::ranges::find(format.takes, "class-names") != format.takes.end()) {
+    resolved.class_names = data.train.class_names();
+  }
   return std::make_shared<const DataDescription>(
       DataDescription{.format = std::string(format.name),
                       .shape = data.train.example_shape(),
-                      .options = data.resolved.value_or(options)});
+                      .options = std::move(resolved)});
 }
 
 }  // namespace
-
-std::vector<std::string_view> given_options(const DataOptions& options) {
-  const DataOptions plain;
-  std::vector<std::string_view> given;
-  const auto add = [&](std::string_view name, bool is_given) {
-    if (is_given) given.push_back(name);
-  };
-  add("test-data", options.test_data != plain.test_data);
-  add("split", options.split != plain.split);
-  add("split-seed", options.split_seed != plain.split_seed);
-  add("class-names", options.class_names != plain.class_names);
-  add("length", options.length != plain.length);
-  add("padding", options.padding != plain.padding);
-  add("class-from", options.class_from != plain.class_from);
-  add("image-size", options.height != plain.height || options.width != plain.width);
-  add("grey", options.grey != plain.grey);
-  add("sample-rate", options.sample_rate != plain.sample_rate);
-  add("front-end", options.front_end != plain.front_end);
-  add("frame", options.frame_ms != plain.frame_ms);
-  add("frame-hop", options.frame_hop_ms != plain.frame_hop_ms);
-  add("mel-channels", options.mel_channels != plain.mel_channels);
-  add("target-column", options.target_column != plain.target_column);
-  add("numbers", options.numbers != plain.numbers);
-  add("group-column", options.group_column != plain.group_column);
-  add("columns", options.columns != plain.columns);
-  add("ignore", options.ignored != plain.ignored);
-  add("window", options.window != plain.window);
-  add("hop", options.hop != plain.hop);
-  add("max-data-bytes", options.max_bytes != plain.max_bytes);
-  return given;
-}
 
 std::string_view data_format_at(const fs::path& path) { return format_of(path).name; }
 

@@ -1,34 +1,31 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/train/data/data_description.h>
 #include <octet/train/data/normalization.h>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace octet {
 namespace {
 
-void require_fit(const Dataset& data, const Normalization& normalization, std::size_t channels) {
+void require_fit(const Dataset& data, const Normalization& normalization) {
   if (data.inputs() != 1 || data.outputs() != 1 || data.is_read()) {
     throw InvalidArgument(fmt::format(
         "normalized: expected examples in memory of one input and one output, found '{}' with {} "
         "and {}{}",
         data.name(), data.inputs(), data.outputs(), data.is_read() ? ", from a reader" : ""));
   }
-  for (const auto& [name, list] :
-       {std::pair{"mean", &normalization.mean}, std::pair{"deviation", &normalization.deviation}}) {
-    if (list->size() <= 1 || list->size() == channels) continue;
-    throw InvalidArgument(fmt::format(
-        "normalized: {}: expected one number, or one for each of the {} channels of examples {}, "
-        "found {}",
-        name, channels, data.example_shape().to_string(), list->size()));
-  }
+  normalization.require_fit(data.example_shape());
 }
 
 }  // namespace
+
+bool has_step_mask(const Dataset& data) {
+  return data.description() && data.description()->options.padding == SequencePadding::mask;
+}
 
 Normalization measure_normalization(const Dataset& data) {
   if (data.empty() || data.inputs() != 1) {
@@ -37,9 +34,8 @@ Normalization measure_normalization(const Dataset& data) {
         data.name(), data.size(), data.inputs()));
   }
   const auto channels = static_cast<std::size_t>(data.example_shape().dim(-1));
-  const auto each =
-      static_cast<double>(data.example_shape().size()) / static_cast<double>(channels);
-  const double count = each * static_cast<double>(data.size());
+  const bool masked = has_step_mask(data);
+  double count = 0.0;
   std::vector<double> mean(channels, 0.0);
   std::vector<double> square(channels, 0.0);
   const auto for_each_value = [&](const auto& take) {
@@ -47,10 +43,17 @@ Normalization measure_normalization(const Dataset& data) {
     for (std::size_t begin = 0; begin < data.size(); begin += kRows) {
       const Tensor rows = data.features(begin, std::min(data.size(), begin + kRows));
       const std::span<const float> values = rows.span();
-      for (std::size_t i = 0; i < values.size(); ++i) take(i % channels, double{values[i]});
+      for (std::size_t place = 0; place < values.size(); place += channels) {
+        // What fills a sequence up is none of it.
+        if (masked && values[place + channels - 1] == 0.0F) continue;
+        for (std::size_t c = 0; c < channels; ++c) take(c, double{values[place + c]});
+      }
     }
   };
-  for_each_value([&](std::size_t c, double value) { mean[c] += value; });
+  for_each_value([&](std::size_t c, double value) {
+    mean[c] += value;
+    count += c == 0 ? 1.0 : 0.0;
+  });
   for (double& sum : mean) sum /= count;
   for_each_value(
       [&](std::size_t c, double value) { square[c] += (value - mean[c]) * (value - mean[c]); });
@@ -67,15 +70,18 @@ Normalization measure_normalization(const Dataset& data) {
     const auto narrowed = static_cast<float>(deviation);
     result.deviation.push_back(narrowed > 0.0F ? narrowed : 1.0F);
   }
+  if (masked) {
+    result.mean.back() = 0.0F;
+    result.deviation.back() = 1.0F;
+  }
   return result;
 }
 
 Dataset normalized(const Dataset& data, const Normalization& normalization) {
-  const auto channels = static_cast<std::size_t>(data.example_shape().dim(-1));
-  require_fit(data, normalization, channels);
+  require_fit(data, normalization);
   const Tensor features = data.features(0, data.size());
   std::vector<float> values(features.span().begin(), features.span().end());
-  normalization.apply(values, channels);
+  normalization.apply(values, data.example_shape());
   Labels labels(data.size(), 0);
   if (data.has_labels()) labels.assign(data.labels().begin(), data.labels().end());
   Dataset set = Dataset::from_floats(data.name(), data.example_shape(), std::move(values),

@@ -7,9 +7,17 @@
 
 namespace octet {
 
-void check_data_bytes(const std::string& of, std::size_t count, std::size_t bytes_each,
-                      const DataOptions& options) {
-  if (bytes_each == 0 || count <= options.max_bytes / bytes_each) return;
+void check_data_bytes(const std::string& of, std::size_t count,
+                      std::initializer_list<std::size_t> factors, const DataOptions& options) {
+  std::size_t bytes_each = 1;
+  for (const std::size_t factor : factors) {
+    if (factor == 0) return;
+    // A product that does not fit is more than any limit.
+    if (__builtin_mul_overflow(bytes_each, factor, &bytes_each)) {
+      bytes_each = std::numeric_limits<std::size_t>::max();
+    }
+  }
+  if (count <= options.max_bytes / bytes_each) return;
   throw InvalidArgument(fmt::format(
       "{}: {} examples of {} bytes each do not fit into the {} bytes that data may take; "
       "make examples smaller, or allow more by --max-data-bytes",
@@ -28,7 +36,7 @@ void SequenceSet::add(std::span<const float> values, std::string_view class_name
   const std::size_t steps = values.size() / channels_;
   if (steps == 0) throw FormatError(fmt::format("{}: expected a sequence, found no step", where));
   const std::size_t length = options_.length > 0 ? options_.length : steps;
-  check_data_bytes(of_, count_ + 1, length * features() * sizeof(float), options_);
+  check_data_bytes(of_, count_ + 1, {length, features(), sizeof(float)}, options_);
   classes_.add(class_name, where);
   ++count_;
   shortest_ = std::min(shortest_, steps);

@@ -5,6 +5,7 @@
 #include <octet/train/data/dataset.h>
 
 #include <cstddef>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <string>
@@ -12,10 +13,10 @@
 
 namespace octet {
 
-/// Throws InvalidArgument where `count` examples of so many bytes are more than
-/// DataOptions::max_bytes; `of` is what holds them.
-void check_data_bytes(const std::string& of, std::size_t count, std::size_t bytes_each,
-                      const DataOptions& options);
+/// Throws InvalidArgument where `count` examples, the bytes of each of which are the product of
+/// `factors`, are more than DataOptions::max_bytes; `of` is what holds them.
+void check_data_bytes(const std::string& of, std::size_t count,
+                      std::initializer_list<std::size_t> factors, const DataOptions& options);
 
 /// Examples of one shape, made of sequences that may differ in length: with DataOptions::length,
 /// each is cut to its first steps, or continued at its end as DataOptions::padding says.

@@ -46,7 +46,10 @@ void SoundFeatures::add(const Sound& sound, std::string_view class_name, const s
   }
   if (!front_end_) front_end_ = front_end_of(options_, sound.rate);
   std::vector<std::int16_t> pcm = to_pcm(sound.values);
-  if (options_.length > 0) pcm.resize(options_.length);
+  if (options_.length > 0) {
+    check_data_bytes(of_, 1, {options_.length, sizeof(std::int16_t)}, options_);
+    pcm.resize(options_.length);
+  }
   if (count_ == 0) samples_ = pcm.size();
   if (pcm.size() != samples_) {
     throw FormatError(
@@ -60,7 +63,7 @@ void SoundFeatures::add(const Sound& sound, std::string_view class_name, const s
                     "a larger --length or a smaller --frame",
                     where, front_end_->window(), pcm.size()));
   }
-  check_data_bytes(of_, count_ + 1, front_end_->frames(samples_) * front_end_->channels(),
+  check_data_bytes(of_, count_ + 1, {front_end_->frames(samples_), front_end_->channels()},
                    options_);
   classes_.add(class_name, where);
   ++count_;

@@ -13,6 +13,7 @@ target_sources(octet_training PRIVATE
   data/data_description.cpp
   data/data_formats.cpp
   data/data_loader.cpp
+  data/data_options.cpp
   data/dataset.cpp
   data/dataset_rows.cpp
   data/digit_glyphs.cpp
@@ -22,6 +23,7 @@ target_sources(octet_training PRIVATE
   data/fingerprint.cpp
   data/idx.cpp
   data/image_augmentation.cpp
+  data/image_changes.cpp
   data/image_folder.cpp
   data/load_data.cpp
   data/name_pattern.cpp
@@ -32,6 +34,7 @@ target_sources(octet_training PRIVATE
   data/number_text.cpp
   data/read_ahead.cpp
   data/resize_image.cpp
+  data/sequence_changes.cpp
   data/sequence_set.cpp
   data/set_name.cpp
   data/sound_features.cpp

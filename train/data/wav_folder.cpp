@@ -86,8 +86,9 @@ void require_front_end_options(const DataOptions& options) {
   if (!options.front_end.empty()) {
     if (options.padding == SequencePadding::zero) return;
     throw InvalidArgument(
-        "load_data: --padding: expected zero with --front-end, which adds silence to short sounds, "
-        "found last");
+        fmt::format("load_data: --padding: expected zero with --front-end, which adds silence to "
+                    "short sounds, found {}",
+                    to_string(options.padding)));
   }
   for (const std::string_view name : given_options(options)) {
     if (name != "frame" && name != "frame-hop" && name != "mel-channels") continue;

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/augmentation.h>
@@ -66,33 +67,64 @@ TEST(Augmentation, ChangesTheSameOnAnyNumberOfThreadsAndLeavesTheBatchItself) {
   EXPECT_FALSE(augment({}));
 }
 
-// Turned by a quarter, every pixel lies on another one.
-TEST(Augmentation, TurnsAroundTheMiddle) {
+/// A value between the pixels of a 5 x 5 image, by weights of all of them.
+double between_pixels(const Tensor& x, double row, double column) {
+  double sum = 0;
+  for (int i = 0; i < 5; ++i) {
+    for (int j = 0; j < 5; ++j) {
+      const double weight =
+          std::max(0.0, 1 - std::abs(row - i)) * std::max(0.0, 1 - std::abs(column - j));
+      sum += weight * double{x.span()[static_cast<std::size_t>(5 * i + j)]};
+    }
+  }
+  return sum;
+}
+
+TEST(Augmentation, TurnsZoomsAndCropsAsANaiveLoop) {
   const Tensor x = drawn({1, 5, 5});
-  int turned = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const Random own = Random(seed).fork(101).fork(0);
-    const double angle = (2.0 * double{own.uniform(0)} - 1.0) * 3.14159265358979 / 2;
-    const Tensor y = changed({.rotate = 90}, x, seed);
-    // A naive loop over bilinear weights.
-    for (int row = 0; row < 5; ++row) {
-      for (int column = 0; column < 5; ++column) {
-        const double from_row = 2 + std::cos(angle) * (row - 2) + std::sin(angle) * (column - 2);
-        const double from_column = 2 - std::sin(angle) * (row - 2) + std::cos(angle) * (column - 2);
-        double expected = 0;
-        for (int i = 0; i < 5; ++i) {
-          for (int j = 0; j < 5; ++j) {
-            const double weight = std::max(0.0, 1 - std::abs(from_row - i)) *
-                                  std::max(0.0, 1 - std::abs(from_column - j));
-            expected += weight * double{x.span()[static_cast<std::size_t>(5 * i + j)]};
-          }
+  for (const Augmentation& how :
+       {Augmentation{.rotate = 90}, Augmentation{.scale = 1}, Augmentation{.crop = 0.6F},
+        Augmentation{.rotate = 30, .scale = 0.5F, .crop = 0.3F}}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Random own = Random(seed).fork(101).fork(0);
+      const auto drawn_at = [&](std::uint64_t at) { return double{own.uniform(at)}; };
+      const double angle = (2 * drawn_at(0) - 1) * double{how.rotate} * 3.14159265358979 / 180;
+      const double side = 1 - double{how.crop} * drawn_at(2);
+      const double zoom = side * std::pow(1 + double{how.scale}, 1 - 2 * drawn_at(1));
+      const double middle_row = 2 + (1 - side) * 4 * (drawn_at(3) - 0.5);
+      const double middle_column = 2 + (1 - side) * 4 * (drawn_at(4) - 0.5);
+      const Tensor y = changed(how, x, seed);
+      EXPECT_FALSE(std::ranges::equal(y.span(), x.span()));
+      for (int row = 0; row < 5; ++row) {
+        for (int column = 0; column < 5; ++column) {
+          const double from_row =
+              middle_row + zoom * (std::cos(angle) * (row - 2) + std::sin(angle) * (column - 2));
+          const double from_column =
+              middle_column + zoom * (std::cos(angle) * (column - 2) - std::sin(angle) * (row - 2));
+          EXPECT_NEAR(y.span()[static_cast<std::size_t>(5 * row + column)],
+                      between_pixels(x, from_row, from_column), 1e-5);
         }
-        EXPECT_NEAR(y.span()[static_cast<std::size_t>(5 * row + column)], expected, 1e-5);
-        ++turned;
       }
     }
   }
-  EXPECT_EQ(turned, 1000);
+}
+
+// augment_images() has naive loops of its own.
+TEST(Augmentation, ShiftsFlipsAndCutsAsImageAugmentationDoes) {
+  const Tensor x = drawn({12, 6, 5, 2});
+  for (const Augmentation& how : {Augmentation{.shift = 2, .fill = -1}, Augmentation{.flip = 0.5F},
+                                  Augmentation{.cutout = 3, .fill = -1}}) {
+    Tensor expected = x;
+    Targets targets(Labels(12, 0));
+    augment_images({.shift_rows = how.shift,
+                    .shift_columns = how.shift,
+                    .flip = how.flip,
+                    .cutout = how.cutout,
+                    .fill = how.fill})(expected, targets, Random(1));
+    const Tensor y = changed(how, x);
+    EXPECT_TRUE(std::ranges::equal(y.span(), expected.span()));
+    EXPECT_FALSE(std::ranges::equal(y.span(), x.span()));
+  }
 }
 
 TEST(Augmentation, CropsStayInsideAndZoomsKeepTheMiddle) {
@@ -130,10 +162,13 @@ TEST(Augmentation, ColoursKeepWhatTheyDoNotChange) {
                 std::accumulate(old.begin(), old.end(), 0.0), 1e-3);
     EXPECT_FALSE(std::ranges::equal(harder, old));
     const std::vector<float> more = row_of(saturation, row);
-    const auto grey = [](const std::vector<float>& c) {
-      return 0.299F * c[0] + 0.587F * c[1] + 0.114F * c[2];
-    };
-    EXPECT_NEAR(grey(more), grey(old), 1e-5F);
+    const float by =
+        0.7F + 0.6F * Random(1).fork(102).fork(static_cast<std::uint64_t>(row)).uniform(2);
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      const std::size_t red = i - i % 3;
+      const float grey = 0.299F * old[red] + 0.587F * old[red + 1] + 0.114F * old[red + 2];
+      EXPECT_NEAR(more[i], grey + by * (old[i] - grey), 1e-5F);
+    }
   }
   EXPECT_TRUE(any);
 }
@@ -143,6 +178,8 @@ TEST(Augmentation, MovesAndMasksSequences) {
   const Tensor moved = changed({.time_shift = 3, .fill = -5}, x);
   const Tensor masked = changed({.time_mask = 3, .frequency_mask = 1, .fill = -5}, x);
   std::vector<int> seen(7);
+  std::vector<int> masked_steps(4);
+  std::vector<int> masked_features(2);
   for (Index row = 0; row < 40; ++row) {
     const std::vector<float> old = row_of(x, row);
     const std::vector<float> now = row_of(moved, row);
@@ -172,9 +209,17 @@ TEST(Augmentation, MovesAndMasksSequences) {
       features += count == 8;
       EXPECT_TRUE(count == 8 || count == steps);
     }
-    EXPECT_LE(steps, 3);
-    EXPECT_LE(features, 1);
+    ASSERT_LE(steps, 3);
+    ASSERT_LE(features, 1);
+    ++masked_steps[static_cast<std::size_t>(steps)];
+    ++masked_features[static_cast<std::size_t>(features)];
+    for (std::size_t i = 0; i < 24; ++i) {
+      EXPECT_TRUE(hidden[i] == -5.0F || hidden[i] == old[i]);
+    }
   }
+  // All lengths are alike.
+  for (const int count : masked_steps) EXPECT_NEAR(count, 10, 8);
+  for (const int count : masked_features) EXPECT_NEAR(count, 20, 12);
   EXPECT_GE(std::ranges::count_if(seen, [](int count) { return count > 0; }), 6);
 }
 
@@ -182,11 +227,13 @@ TEST(Augmentation, SpeedInterpolatesSteps) {
   Tensor ramp({30, 50, 1});
   for (std::size_t i = 0; i < 1500; ++i) ramp.mutable_span()[i] = static_cast<float>(i % 50);
   const Tensor y = changed({.speed = 0.25F, .fill = -1}, ramp);
+  std::vector<float> factors;
   for (Index row = 0; row < 30; ++row) {
     const std::vector<float> now = row_of(y, row);
     const float factor = now[10] / 10;
     EXPECT_GE(factor, 0.8F);
     EXPECT_LE(factor, 1.25F);
+    factors.push_back(factor);
     for (std::size_t step = 0; step < 50; ++step) {
       const float from = factor * static_cast<float>(step);
       if (from < 48.9F) {
@@ -196,6 +243,31 @@ TEST(Augmentation, SpeedInterpolatesSteps) {
         EXPECT_EQ(now[step], -1.0F);
       }
     }
+  }
+  EXPECT_LT(*std::ranges::min_element(factors), 0.9F);
+  EXPECT_GT(*std::ranges::max_element(factors), 1.1F);
+}
+
+// Beta(a, a) has mean 1/2 and variance 1 / (4 (2 a + 1)). Each example being a class of its own,
+// its share of its own class is what was drawn.
+TEST(Augmentation, MixupDrawsSharesOfItsDistribution) {
+  constexpr std::size_t kRows = 1000;
+  Labels labels(kRows);
+  std::iota(labels.begin(), labels.end(), 0);
+  for (const float alpha : {0.1F, 1.0F, 8.0F}) {
+    Tensor features({kRows, 1});
+    Targets targets(labels);
+    augment({.mixup = alpha}, kRows)(features, targets, Random(1));
+    double mean = 0;
+    double square = 0;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const double share{targets.values().span()[i * kRows + i]};
+      mean += share / kRows;
+      square += share * share / kRows;
+    }
+    const double variance = 1 / (4 * (2 * double{alpha} + 1));
+    EXPECT_NEAR(mean, 0.5, 4 * std::sqrt(variance / kRows)) << alpha;
+    EXPECT_NEAR((square - mean * mean) / variance, 1, 0.15) << alpha;
   }
 }
 
@@ -258,6 +330,19 @@ TEST(Augmentation, IsReadFromTextOrRefused) {
   refused({.rotate = 1}, drawn({2, 3}), "expected images");
   refused({.speed = 1}, drawn({2, 3, 4, 1}), "expected sequences [steps, features]");
   refused({.saturation = 1}, drawn({2, 3, 4, 1}), "3 channels, found 1");
+  // Places of targets do not move with those of features.
+  for (const std::string_view name :
+       {"rotate", "scale", "crop", "shift", "flip", "cutout", "speed", "time_shift"}) {
+    Augmentation one;
+    set_augmentation(one, name, name == "flip" || name == "crop" ? 0.5 : 1.0);
+    Tensor features = drawn({2, 3, 4});
+    Targets targets(drawn({2, 3, 4}));
+    expect_mentions(
+        message_of<InvalidArgument>([&] { augment(one)(features, targets, Random(1)); }),
+        fmt::format("augment: {}: expected targets that have no places", name));
+    targets = Targets(drawn({2, 3}));
+    EXPECT_NO_THROW(augment(one)(features, targets, Random(1))) << name;
+  }
 }
 
 }  // namespace

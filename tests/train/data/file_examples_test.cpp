@@ -2,19 +2,25 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/core/file.h>
 #include <octet/core/random.h>
 #include <octet/deploy/example_metadata.h>
+#include <octet/frontend/log_mel.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/tests/train/data/image_files.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/tests/train/data/wav_files.h>
+#include <octet/train/data/csv_rows.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/file_examples.h>
 #include <octet/train/data/image_file.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/normalization.h>
+#include <octet/train/data/sequence_set.h>
 #include <octet/train/data/wav_folder.h>
 
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace octet::test::file_examples_test {
@@ -127,28 +133,33 @@ TEST_F(FileExamplesTest, ArraysHoldOneExampleOrSeveral) {
 }
 
 TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
-  const DataDescription description{.format = "images",
-                                    .shape = {8, 9, 1},
-                                    .options = {.length = 7,
-                                                .padding = SequencePadding::last,
-                                                .height = 8,
-                                                .width = 9,
-                                                .grey = true,
-                                                .sample_rate = 8000,
-                                                .front_end = "log-mel",
-                                                .frame_ms = 32,
-                                                .frame_hop_ms = 16,
-                                                .mel_channels = 20,
-                                                .target_column = "kind",
-                                                .numbers = true,
-                                                .group_column = "g",
-                                                .columns = {"a", "b\xFF"},
-                                                .window = 5,
-                                                .hop = 2}};
+  DataDescription description{.format = "images",
+                              .shape = {8, 9, 1},
+                              .options = {.length = 7,
+                                          .padding = SequencePadding::last,
+                                          .height = 8,
+                                          .width = 9,
+                                          .grey = true,
+                                          .sample_rate = 8000,
+                                          .front_end = "log-mel",
+                                          .frame_ms = 32,
+                                          .frame_hop_ms = 16,
+                                          .mel_channels = 20,
+                                          .target_column = "kind",
+                                          .numbers = true,
+                                          .group_column = "g",
+                                          .columns = {"a", "b\xFF"},
+                                          .window = 5,
+                                          .hop = 2}};
+  description.options.class_names = {"on", "off"};
   const std::string text = to_text(description);
   EXPECT_EQ(to_text(parse_data_description(text)), text);
   for (const std::string_view name : example_options()) {
     expect_mentions(text, name == "image-size" ? "image-width" : std::string(name));
+  }
+  for (const SequencePadding padding : kPaddings) {
+    description.options.padding = padding;
+    EXPECT_EQ(parse_data_description(to_text(description)).options.padding, padding);
   }
   for (const auto& [damaged, words] : std::vector<std::pair<std::string, const char*>>{
            {"", "octet.data"},
@@ -156,10 +167,20 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
            {R"({"format":"x"})", "shape"},
            {R"({"format":1,"shape":[1]})", "type must be string"},
            {R"({"format":"x","shape":[0]})", "expected extents from 1 to"},
-           {R"({"format":"x","shape":[1],"frame":-1})", "expected 0 or more, found -1"},
+           {R"({"format":"x","shape":[1],"frame":-1})",
+            "frame: expected a number from 1 to 10000, found -1"},
+           {R"({"format":"x","shape":[]})", "expected a shape of 1 to"},
+           {R"({"format":"x","shape":[1073741824,1073741824]})", "expected a shape of 1 to"},
+           {R"({"format":"x","shape":[1073741824,1073741824,1073741824]})", "fits in 63 bits"},
+           {R"({"format":"x","shape":[1],"length":0})", "length: expected a number from 1 to"},
+           {R"({"format":"x","shape":[1],"length":1073741825})", "length: expected a number from"},
+           {R"({"format":"x","shape":[1],"window":9223372036854775807})", "window: expected"},
+           {R"({"format":"x","shape":[1],"hop":18446744073709551615})", "expected a whole number"},
+           {R"({"format":"x","shape":[1],"image-width":16385})", "image-size: expected a number"},
+           {R"({"format":"x","shape":[1],"mel-channels":257})", "mel-channels: expected"},
            {R"({"format":"x","shape":[1],"frame":1e9})", "expected a whole number"},
            {R"({"format":"x","shape":[1],"padding":"left"})",
-            "expected zero or last, found 'left'"},
+            "expected zero, last or mask, found 'left'"},
            {R"({"format":"x","shape":[1],"columns":"a"})", "type must be array"}}) {
     expect_mentions(message_of<FormatError>([&text = damaged] { parse_data_description(text); }),
                     words);
@@ -168,14 +189,25 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
 
 TEST(DataDescriptionText, FillsInWhatACommandLineLeavesOut) {
   const DataDescription trained{
-      .format = "WAV", .shape = {4}, .options = {.length = 800, .front_end = "log-mel"}};
+      .format = "WAV",
+      .shape = {4},
+      .options = {.length = 800, .sample_rate = 8000, .front_end = "log-mel", .frame_ms = 20}};
   const DataOptions taken = with_description({.sample_rate = 8000}, trained);
   EXPECT_EQ(taken.length, 800U);
   EXPECT_EQ(taken.front_end, "log-mel");
   EXPECT_EQ(taken.sample_rate, 8000);
   EXPECT_EQ(with_description({.length = 800}, trained).length, 800U);
-  expect_mentions(message_of<InvalidArgument>([&] { with_description({.length = 900}, trained); }),
-                  "--length: expected 800, with which the model was trained, found 900");
+  for (const auto& [given, words] : std::vector<std::pair<DataOptions, const char*>>{
+           {{.length = 900}, "--length: expected 800, with which the model was trained, found 900"},
+           // Defaults that are given count.
+           {{.chosen = {"frame"}},
+            "--frame: expected 20, with which the model was trained, found 30"},
+           {{.padding = SequencePadding::mask}, "--padding: expected the default, with which"},
+           {{.hop = 5}, "--hop: expected the default"}}) {
+    expect_mentions(
+        message_of<InvalidArgument>([&, &how = given] { with_description(how, trained); }), words);
+  }
+  EXPECT_EQ(given_options({.chosen = {"frame"}}), std::vector<std::string_view>{"frame"});
 }
 
 TEST(ExampleMetadata, IsReadAgainOrRefused) {
@@ -188,10 +220,63 @@ TEST(ExampleMetadata, IsReadAgainOrRefused) {
                     {kNormalizationKey, metadata_text(normalization)}};
   EXPECT_EQ(class_names_of(model), names);
   EXPECT_EQ(normalization_of(model), normalization);
-  model.metadata = {{kClassesKey, "[1]"}, {kNormalizationKey, R"({"mean":[],"deviation":[0]})"}};
-  expect_mentions(message_of<FormatError>([&] { class_names_of(model); }), "octet.classes");
+  for (const char* damaged : {"[1]", "", "{}", "[[[[[[[[["}) {
+    model.metadata = {{kClassesKey, damaged}};
+    expect_mentions(message_of<FormatError>([&] { class_names_of(model); }), "octet.classes");
+  }
+  for (const auto& [damaged, words] : std::vector<std::pair<const char*, const char*>>{
+           {R"({"mean":[],"deviation":[0]})", "expected deviations above 0, found 0"},
+           {R"({"mean":[1e99],"deviation":[]})", "expected finite means"},
+           {R"({"mean":[]})", "'octet.normalization': "},
+           {"", "'octet.normalization': "}}) {
+    model.metadata = {{kNormalizationKey, damaged}};
+    expect_mentions(message_of<FormatError>([&] { normalization_of(model); }), words);
+  }
+  model.metadata = {{kNormalizationKey, metadata_text(normalization)}, {kFrontEndKey, "{}"}};
   expect_mentions(message_of<FormatError>([&] { normalization_of(model); }),
-                  "expected deviations above 0, found 0");
+                  "expected none beside 'octet.front_end'");
+  ModelTensor output;
+  output.shape = {1, 3};
+  model.tensors = {output};
+  model.outputs = {0};
+  model.metadata = {{kClassesKey, metadata_text(names)}};
+  expect_mentions(message_of<FormatError>([&] { class_names_of(model); }),
+                  "a name for each of the 3 classes of the output, found 2");
+  model.tensors[0].shape = {1, 1};
+  EXPECT_EQ(class_names_of(model), names);
+}
+
+// A mask stays what it is, and what fills sequences up does not count.
+TEST(NormalizedData, LeavesTheMaskOfStepsAlone) {
+  const ScratchDirectory scratch;
+  fs::create_directories(scratch.path() / "set/up");
+  write_file_atomic(scratch.path() / "set/up/a.csv", "x\n1\n3\n");
+  write_file_atomic(scratch.path() / "set/up/b.csv", "x\n5\n7\n9\n");
+  const Dataset set =
+      load_data(scratch.path() / "set", {.length = 4, .padding = SequencePadding::mask}).train;
+  ASSERT_TRUE(has_step_mask(set));
+  const Normalization found = measure_normalization(set);
+  EXPECT_EQ(found.mean, (std::vector<float>{5, 0}));
+  EXPECT_EQ(found.deviation, (std::vector<float>{std::sqrt(8.0F), 1}));
+  const Tensor scaled = normalized(set, found).features(0, 2);
+  for (std::size_t step = 0; step < 8; ++step) {
+    EXPECT_EQ(scaled.span()[2 * step + 1], step % 4 < (step < 4 ? 2U : 3U) ? 1.0F : 0.0F);
+  }
+}
+
+TEST(DataBytes, AreCountedThoughTheirProductDoesNotFit) {
+  const auto most = std::numeric_limits<std::size_t>::max();
+  check_data_bytes("x", 2, {most, 0}, {});
+  check_data_bytes("x", 1, {std::size_t{1} << 16U, std::size_t{1} << 16U}, {});
+  EXPECT_THROW(check_data_bytes("x", 2, {std::size_t{1} << 16U, std::size_t{1} << 16U}, {}),
+               InvalidArgument);
+  EXPECT_THROW(check_data_bytes("x", 1, {std::size_t{1} << 32U, std::size_t{1} << 32U}, {}),
+               InvalidArgument);
+  SequenceSet set("x", 1, {.length = most / 4 + 1}, {});
+  EXPECT_THROW(set.add(std::vector<float>{1}, "a", "x"), InvalidArgument);
+  EXPECT_TRUE(window_starts(0, 10, {.window = most}).empty());
+  EXPECT_EQ(window_starts(0, 10, {.window = 2, .hop = most - 1}), std::vector<std::size_t>{0});
+  EXPECT_EQ(window_starts(1, 10, {.window = 3, .hop = 2}), (std::vector<std::size_t>{1, 3, 5, 7}));
 }
 
 TEST(NormalizedData, HasMeanZeroAndDeviationOneInEveryChannel) {
@@ -221,6 +306,8 @@ TEST(NormalizedData, HasMeanZeroAndDeviationOneInEveryChannel) {
         normalized(set, {.mean = {1, 2}});
       }),
       "mean: expected one number, or one for each of the 3 channels of examples [2, 3], found 2");
+  std::vector<float> some(6);
+  EXPECT_THROW((Normalization{{}, {1, 2}}.apply(some, Shape{2, 3})), InvalidArgument);
 }
 
 }  // namespace

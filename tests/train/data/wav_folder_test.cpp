@@ -110,8 +110,12 @@ TEST_F(WavFolder, WhatAFrontEndDoesNotTakeIsNamed) {
   };
   expect_mentions(wrong({.front_end = "mfcc"}), "expected log-mel or micro-speech, found 'mfcc'");
   expect_mentions(wrong({.front_end = "log-mel", .mel_channels = 0}), "channels from 1 to 256");
-  expect_mentions(wrong({.padding = SequencePadding::last, .front_end = "log-mel"}),
-                  "--padding: expected zero with --front-end");
+  for (const SequencePadding padding : {SequencePadding::last, SequencePadding::mask}) {
+    expect_mentions(
+        wrong({.padding = padding, .front_end = "log-mel"}),
+        "--padding: expected zero with --front-end, which adds silence to short sounds, found " +
+            std::string(to_string(padding)));
+  }
   expect_mentions(wrong({.frame_ms = 20}), "--frame describes a --front-end, found none");
   expect_mentions(refused({.length = 239, .front_end = "log-mel"}),
                   "1.wav: expected at least the 240 samples of a frame, found 239");

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet::command_line {
+
+/// The words of a text with commas between; of an empty one, one that is empty.
+std::vector<std::string> split_at_commas(std::string_view text);
+
+/// A file as text. Throws as read_file().
+std::string read_text(const std::filesystem::path& file);
+
+}  // namespace octet::command_line
