@@ -13,9 +13,12 @@ using GRUOptions = RecurrentOptions;
 ///   z = sigmoid(x_t Wz + bz + h Uz + cz)        r = sigmoid(x_t Wr + br + h Ur + cr)
 ///   n = tanh(x_t Wn + bn + r (h Un + cn))       h' = n + z (h - n)
 ///
+/// With reset_after = false (Cho et al. as first published; Keras' option, ONNX'
+/// linear_before_reset 0), n = tanh(x_t Wn + bn + (r h) Un), and c is 0.
+///
 /// Parameters, first states and quantization: see Recurrent; "bias" is [2, 3 units], b and c, the
-/// gates in the order z, r, n. step_model() makes the model that goes through a sequence step by
-/// step.
+/// gates in the order z, r, n; with reset_after = false [3 units], b alone. step_model() makes the
+/// model that goes through a sequence step by step.
 class GRU : public Recurrent {
  public:
   static constexpr std::string_view kType = "GRU";

@@ -22,6 +22,10 @@ Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions option
     throw InvalidArgument(
         fmt::format("{}: expected dropout and recurrent_dropout in [0, 1), found {}", type, rate));
   }
+  if (!options_.reset_after && type != "GRU") {
+    throw InvalidArgument(
+        fmt::format("{}: expected reset_after to be left out, which GRU alone has", type));
+  }
   if (options_.truncation < 0) {
     throw InvalidArgument(
         fmt::format("{}: expected a truncation of at least 1 step, or 0 for none, found {}", type,
@@ -53,15 +57,22 @@ LayerWeights Recurrent::gate(const Tensor& kernel, Index row, std::size_t i) con
   return {.kernel = slice(kernel, {{0, kernel.dim(0)}, columns}), .bias = bias()};
 }
 
+GraphValue Recurrent::read_state(Graph& g, GraphValue h) const {
+  if (options_.recurrent_dropout == 0.0F) return h;
+  return g.function({&h, 1}, g.shape(h), drop_channels(options_.recurrent_dropout));
+}
+
+GraphValue Recurrent::recurrent_product(Graph& g, GraphValue h, std::size_t i) const {
+  const auto weights = [this, i] { return gate(recurrent_kernel_, 1, i); };
+  return g.linear(h, fmt::format("recurrent_kernel_{}", cell_.gates[i]), weights,
+                  fmt::format("/recurrent_{}", cell_.gates[i]));
+}
+
 std::vector<GraphValue> Recurrent::recurrent_products(Graph& g, GraphValue h) const {
-  if (options_.recurrent_dropout > 0.0F) {
-    h = g.function({&h, 1}, g.shape(h), drop_channels(options_.recurrent_dropout));
-  }
+  const GraphValue read = read_state(g, h);
   std::vector<GraphValue> products;
   for (std::size_t i = 0; i < cell_.gates.size(); ++i) {
-    const auto weights = [this, i] { return gate(recurrent_kernel_, 1, i); };
-    products.push_back(g.linear(h, fmt::format("recurrent_kernel_{}", cell_.gates[i]), weights,
-                                fmt::format("/recurrent_{}", cell_.gates[i])));
+    products.push_back(recurrent_product(g, read, i));
   }
   return products;
 }
@@ -146,6 +157,7 @@ void Recurrent::describe(Description& description) const {
     description.set("recurrent_dropout", double{options_.recurrent_dropout});
   }
   if (options_.truncation > 0) description.set("truncation", options_.truncation);
+  if (!options_.reset_after) description.set("reset_after", false);
 }
 
 Index Recurrent::units_of(const Description& description) { return description.integer("units"); }
@@ -158,6 +170,7 @@ RecurrentOptions Recurrent::options_of(const Description& description) {
     options.recurrent_dropout = description.float_number("recurrent_dropout");
   }
   if (description.has("truncation")) options.truncation = description.integer("truncation");
+  if (description.has("reset_after")) options.reset_after = description.flag("reset_after");
   return options;
 }
 

@@ -20,6 +20,8 @@ struct RecurrentOptions {
   /// Gradients do not go back beyond parts of so many steps, which the states do (truncated
   /// backpropagation through time); 0: they go through all.
   Index truncation = 0;
+  /// GRU alone: whether r multiplies h Un + cn, or h in front of that product; see GRU.
+  bool reset_after = true;
   std::string name{};
 };
 
@@ -67,6 +69,11 @@ class Recurrent : public Layer {
   /// The states behind a step, from x_t Wg + bg of each gate and the states in front of it.
   virtual std::vector<GraphValue> step(Graph& graph, std::span<const GraphValue> x,
                                        std::span<const GraphValue> states) const = 0;
+  const RecurrentOptions& options() const { return options_; }
+  /// The state h as gates read it: while training, parts of it are dropped.
+  GraphValue read_state(Graph& graph, GraphValue h) const;
+  /// h Ug of the gate number `i`, for an h of read_state().
+  GraphValue recurrent_product(Graph& graph, GraphValue h, std::size_t i) const;
   /// h Ug of every gate.
   std::vector<GraphValue> recurrent_products(Graph& graph, GraphValue h) const;
 

@@ -48,6 +48,8 @@ struct Equations {
   Values w;
   Values r;
   Values b;
+  /// Whether a GRU resets the product with the state, not the state itself.
+  bool before_reset = true;
 
   /// Row `k` of W x + Wb, or of R h + Rb.
   float row(const Values& matrix, const float* x, Index count, Index k, Index bias) const {
@@ -76,8 +78,15 @@ struct Equations {
         if (op == "LSTM") {  // iofc
           cell = sigmoid(sum(2)) * cell + sigmoid(sum(0)) * std::tanh(sum(3));
           state = sigmoid(sum(1)) * std::tanh(cell);
-        } else if (op == "GRU") {  // zrh, linear_before_reset
-          const float n = std::tanh(of_x(2, k) + sigmoid(sum(1)) * of_h(2, k));
+        } else if (op == "GRU") {  // zrh
+          Values reset = before;
+          for (Index i = 0; i < kUnits; ++i) {
+            reset[static_cast<std::size_t>(i)] *= sigmoid(of_x(1, i) + of_h(1, i));
+          }
+          const float u = before_reset
+                              ? sigmoid(sum(1)) * of_h(2, k)
+                              : row(r, reset.data(), kUnits, 2 * kUnits + k, gates * kUnits);
+          const float n = std::tanh(of_x(2, k) + u);
           state =
               (1.0F - sigmoid(sum(0))) * n + sigmoid(sum(0)) * before[static_cast<std::size_t>(k)];
         } else {
@@ -111,7 +120,7 @@ std::vector<Message> tensors_of(const Equations& of) {
 Message recurrent(const Equations& of, const std::string& x, const std::string& y,
                   const std::string& h, std::vector<Message> attributes = {}) {
   attributes.push_back(attribute("hidden_size", std::int64_t{kUnits}));
-  attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
+  if (of.before_reset) attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
   std::vector<std::string> inputs = {x, "W", "R", "B", "", "h0"};
   if (of.op == "LSTM") inputs.push_back("h0");
   return node(of.op, inputs, y, attributes).text(2, h);
@@ -124,8 +133,10 @@ Message swapped(const std::string& from, const std::string& to) {
 TEST(OnnxRecurrent, ComputesTheEquationsInBothLayouts) {
   const Tensor x = Tensor::uniform({2, kSteps, kFeatures}, Random(4), -1.0F, 1.0F);
   const std::vector<Message> first = {attribute("layout", std::int64_t{1})};
-  for (const char* const op : {"LSTM", "GRU", "RNN"}) {
-    const Equations of = equations_of(op);
+  for (const auto& [op, before_reset] :
+       {std::pair("LSTM", true), {"GRU", true}, {"GRU", false}, {"RNN", true}}) {
+    Equations of = equations_of(op);
+    of.before_reset = before_reset;
     Values all;
     Values last;
     for (Index n = 0; n < 2; ++n) {
@@ -277,7 +288,6 @@ TEST(OnnxRecurrent, RefusesWhatTheLayersAreNot) {
   };
   const Message plain = attribute("linear_before_reset", std::int64_t{1});
   refuse(gru({"x", "W", "R"}, {plain}), "batch_first=True");
-  refuse(gru({"t", "W", "R"}, {}), "linear_before_reset 1");
   refuse(gru({"t", "W", "R"}, {plain, attribute("direction", "reverse")}),
          "direction forward or bidirectional");
   refuse(gru({"t", "W", "R"}, {plain, attribute("clip", 1.0F)}), "no clip");

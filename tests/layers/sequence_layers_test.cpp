@@ -20,9 +20,11 @@ constexpr Index kFeatures = 4;
 double sigmoid_of(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 using Vector = std::vector<double>;
-/// The first states, and those behind a step: from x W + b and h U (+ c), by gate and unit.
+/// (f h) U (+ c), by gate and unit, for factors f; h U for none.
+using Products = std::function<std::vector<Vector>(const Vector& factors)>;
+/// The first states, and those behind a step: from x W + b, by gate and unit, and h U.
 using NaiveStep = std::function<std::vector<Vector>(
-    const std::vector<Vector>& x, const std::vector<Vector>& u, const std::vector<Vector>& states)>;
+    const std::vector<Vector>& x, const Products& products, const std::vector<Vector>& states)>;
 
 /// A recurrent layer and its formula.
 struct RecurrentCase {
@@ -39,7 +41,8 @@ const std::vector<RecurrentCase>& recurrent_cases() {
        [](Index units, const RecurrentOptions& options) {
          return std::make_unique<GRU>(units, options);
        },
-       [](const auto& x, const auto& u, const auto& states) {
+       [](const auto& x, const Products& products, const auto& states) {
+         const std::vector<Vector> u = products({});
          Vector h = states[0];
          for (std::size_t i = 0; i < h.size(); ++i) {
            const double z = sigmoid_of(x[0][i] + u[0][i]);
@@ -48,11 +51,29 @@ const std::vector<RecurrentCase>& recurrent_cases() {
          }
          return std::vector<Vector>{h};
        }},
+      {"GRUOfResetStates", 3, 1,
+       [](Index units, RecurrentOptions options) {
+         options.reset_after = false;
+         return std::make_unique<GRU>(units, std::move(options));
+       },
+       [](const auto& x, const Products& products, const auto& states) {
+         const std::vector<Vector> u = products({});
+         Vector h = states[0];
+         Vector r;
+         for (std::size_t i = 0; i < h.size(); ++i) r.push_back(sigmoid_of(x[1][i] + u[1][i]));
+         const Vector u_n = products(r)[2];
+         for (std::size_t i = 0; i < h.size(); ++i) {
+           const double z = sigmoid_of(x[0][i] + u[0][i]);
+           h[i] = z * h[i] + (1.0 - z) * std::tanh(x[2][i] + u_n[i]);
+         }
+         return std::vector<Vector>{h};
+       }},
       {"LSTM", 4, 2,
        [](Index units, const RecurrentOptions& options) {
          return std::make_unique<LSTM>(units, options);
        },
-       [](const auto& x, const auto& u, const auto& states) {
+       [](const auto& x, const Products& products, const auto& states) {
+         const std::vector<Vector> u = products({});
          Vector h = states[0];
          Vector c = states[1];
          for (std::size_t i = 0; i < h.size(); ++i) {
@@ -66,7 +87,8 @@ const std::vector<RecurrentCase>& recurrent_cases() {
        [](Index units, const RecurrentOptions& options) {
          return std::make_unique<SimpleRNN>(units, options);
        },
-       [](const auto& x, const auto& u, const auto& states) {
+       [](const auto& x, const Products& products, const auto& states) {
+         const std::vector<Vector> u = products({});
          Vector h = states[0];
          for (std::size_t i = 0; i < h.size(); ++i) h[i] = std::tanh(x[0][i] + u[0][i]);
          return std::vector<Vector>{h};
@@ -112,8 +134,12 @@ std::vector<Vector> naive_states(const RecurrentCase& of, const Layer& layer,
     Vector h = states[0];
     for (std::size_t i = 0; i < beside.factors.size(); ++i) h[i] *= beside.factors[i];
     if (beside.mask.at(t) != 0.0F) {
-      states = of.step(gate_sums(layer, of.gates, "kernel", 0, x_t),
-                       gate_sums(layer, of.gates, "recurrent_kernel", 1, h), states);
+      const auto products = [&](const Vector& by) {
+        Vector scaled = h;
+        for (std::size_t i = 0; i < by.size(); ++i) scaled[i] *= by[i];
+        return gate_sums(layer, of.gates, "recurrent_kernel", 1, scaled);
+      };
+      states = of.step(gate_sums(layer, of.gates, "kernel", 0, x_t), products, states);
     }
     all.push_back(states[0]);
   }

@@ -55,9 +55,6 @@ void require_plain(const Builder& builder, const Node& node, const Recurrence& o
   if (node.attributes.contains("clip") || node.integer("input_forget", 0) != 0 || node.has(7)) {
     refuse("expected no clip, input_forget or peepholes");
   }
-  if (node.op == "GRU" && node.integer("linear_before_reset", 0) != 1) {
-    refuse("expected linear_before_reset 1, as PyTorch and Keras (reset_after) have it, found 0");
-  }
   if (const Constant* lengths = builder.constant(node, 4)) {
     if (!std::ranges::all_of(lengths->integers(), [steps](auto n) { return n == steps; })) {
       refuse("expected sequences of {} steps each, found sequence_lens", steps);
@@ -82,11 +79,14 @@ Tensor kernel_of(const Constant& weights, const Recurrence& of, Index direction,
   return kernel;
 }
 
+/// Whether a GRU resets the product with the state, as PyTorch and Keras do, not the state itself.
+bool resets_after(const Node& node) { return node.integer("linear_before_reset", 0) != 0; }
+
 /// Biases [directions, 2 * gates * units], those of the inputs in front, of a direction as the
-/// layer has them: GRU's apart, others added.
-Tensor bias_of(const Constant* given, const Recurrence& of, Index direction, Index units) {
+/// layer has them: apart in a GRU that resets products, others added.
+Tensor bias_of(const Constant* given, const Recurrence& of, bool apart, Index direction,
+               Index units) {
   const auto gates = static_cast<Index>(of.gates.size());
-  const bool apart = of.op == "GRU";
   Tensor bias = Tensor::zeros(apart ? Shape{2, gates * units} : Shape{gates * units});
   if (given == nullptr) return bias;
   for (Index k = 0; k < 2 * gates * units; ++k) {
@@ -113,12 +113,13 @@ Weights tensors_of(const Builder& builder, const Node& node, const Recurrence& o
   const Constant& recurrent = checked(2, {directions, rows, units});
   const Constant* bias =
       builder.constant(node, 3) == nullptr ? nullptr : &checked(3, {directions, 2 * rows});
+  const bool apart = node.op == "GRU" && resets_after(node);
   Weights tensors;
   for (Index d = 0; d < directions; ++d) {
     const std::string prefix = directions == 1 ? "" : d == 0 ? "forward_" : "backward_";
     tensors.emplace_back(prefix + "kernel", kernel_of(kernel, of, d, units, features));
     tensors.emplace_back(prefix + "recurrent_kernel", kernel_of(recurrent, of, d, units, units));
-    tensors.emplace_back(prefix + "bias", bias_of(bias, of, d, units));
+    tensors.emplace_back(prefix + "bias", bias_of(bias, of, apart, d, units));
   }
   return tensors;
 }
@@ -171,7 +172,8 @@ Imported import_recurrent(Builder& builder, const Node& node) {
   Weights tensors = tensors_of(builder, node, of, units, x.logical[1]);
   std::vector<Imported> inputs = {x};
   for (Imported& state : first_states(builder, node, of, units)) inputs.push_back(std::move(state));
-  std::unique_ptr<Recurrent> layer = of.layer(units, {.return_sequences = reads(0)});
+  std::unique_ptr<Recurrent> layer = of.layer(
+      units, {.return_sequences = reads(0), .reset_after = node.op != "GRU" || resets_after(node)});
   if (goes_both_ways(node)) {
     if (reads(0) == reads(1) || reads(2) || inputs.size() > 1) {
       refuse("expected one result of both directions to be read, no cell, and first states of 0");

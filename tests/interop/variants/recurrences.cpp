@@ -92,7 +92,8 @@ Variants recurrences() {
       {"gru_last_state", "GRU", 3, {before}, 1, true, 1},
       {"gru_bidirectional", "GRU", 3, {before}, 2},
       {"gru_no_bias", "GRU", 3, {before}, 1, false},
-      {"gru_after_reset", "GRU", 3, {}, 1, true, 0, false, "linear_before_reset"},
+      {"gru_after_reset", "GRU", 3},
+      {"gru_after_reset_bidirectional", "GRU", 3, {}, 2},
       {"rnn", "RNN", 1},
       {"rnn_last_state", "RNN", 1, {}, 1, true, 1},
       {"rnn_bidirectional", "RNN", 1, {}, 2}};
