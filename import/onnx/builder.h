@@ -83,6 +83,8 @@ class Builder {
   }
   /// Whether a node or the graph's outputs read `value`.
   bool is_read(const std::string& value) const { return read_.contains(value); }
+  /// Takes weights of which most are zeros from their budget, see Graph::fill().
+  void fill(std::size_t elements) { graph_.fill(elements); }
   /// Makes a value the node's result number `i`, which is not the first. Those of which this is not
   /// said must not be read.
   void set_result(const Node& node, std::size_t i, Imported value);

@@ -80,7 +80,7 @@ void Graph::spend(std::size_t elements) {
 
 void Graph::fill(std::size_t elements) {
   if (elements > filled_budget) {
-    fail_format("ConstantOfShape makes more than the {} elements that are left for it",
+    fail_format("ConstantOfShape and zeros in kernels are more than the {} elements left for them",
                 filled_budget);
   }
   filled_budget -= elements;

@@ -103,10 +103,12 @@ TEST(OnnxResize, InterpolatesBetweenPixels) {
   EXPECT_THROW(import_onnx(file("nearest", "half_pixel")), InvalidArgument);
 }
 
-/// sum over the channels and taps: each input pixel adds its kernel to the result.
-Tensor scattered(const Tensor& x, Index filters, Index stride, Index cut_front, Index size) {
+/// sum over the channels and taps: each input pixel adds its kernel to the result. `filters` are
+/// those of a group.
+Tensor scattered(const Tensor& x, Index filters, Index stride, Index cut_front, Index size,
+                 Index groups, Index dilation) {
   constexpr Index kTaps = 3;
-  Tensor result = Tensor::zeros({x.dim(0), filters, size, size});
+  Tensor result = Tensor::zeros({x.dim(0), filters * groups, size, size});
   for (Index n = 0; n < x.dim(0); ++n) {
     for (Index c = 0; c < x.dim(1); ++c) {
       for (Index k = 0; k < x.dim(2) * x.dim(3) * filters * kTaps * kTaps; ++k) {
@@ -115,11 +117,12 @@ Tensor scattered(const Tensor& x, Index filters, Index stride, Index cut_front, 
         const Index f = k / (kTaps * kTaps) % filters;
         const Index column = k / (kTaps * kTaps * filters) % x.dim(3);
         const Index row = k / (kTaps * kTaps * filters * x.dim(3));
-        const Index to_row = row * stride + u - cut_front;
-        const Index to_column = column * stride + v - cut_front;
+        const Index to_row = row * stride + u * dilation - cut_front;
+        const Index to_column = column * stride + v * dilation - cut_front;
         if (to_row < 0 || to_column < 0 || to_row >= size || to_column >= size) continue;
         const Index weight = ((c * filters + f) * kTaps + u) * kTaps + v;
-        result.mutable_at({n, f, to_row, to_column}) +=
+        const Index group = c / (x.dim(1) / groups);
+        result.mutable_at({n, group * filters + f, to_row, to_column}) +=
             x.at({n, c, row, column}) * 0.1F * static_cast<float>(weight + 1);
       }
     }
@@ -134,29 +137,51 @@ TEST(OnnxConvTranspose, AddsAKernelForEveryPixel) {
     Index stride;
     Index cut_front;
     Index size;
+    Index groups = 1;
+    Index dilation = 1;
   };
+  const Message groups = attribute("group", std::int64_t{3});
   const Message strides = attribute("strides", Integers{2, 2});
-  const std::vector<Case> cases = {{{}, 1, 0, 6},
-                                   {{strides}, 2, 0, 9},
-                                   {{strides, attribute("pads", Integers{1, 1, 1, 1})}, 2, 1, 7},
-                                   {{strides, attribute("pads", Integers{1, 1, 1, 1}),
-                                     attribute("output_padding", Integers{1, 1})},
-                                    2,
-                                    1,
-                                    8},
-                                   {{strides, attribute("auto_pad", "SAME_UPPER")}, 2, 0, 8},
-                                   {{strides, attribute("output_shape", Integers{7, 7})}, 2, 1, 7},
-                                   {{attribute("strides", Integers{5, 5})}, 5, 0, 18}};
+  const std::vector<Case> cases = {
+      {{}, 1, 0, 6},
+      {{strides}, 2, 0, 9},
+      {{strides, attribute("pads", Integers{1, 1, 1, 1})}, 2, 1, 7},
+      {{strides, attribute("pads", Integers{1, 1, 1, 1}),
+        attribute("output_padding", Integers{1, 1})},
+       2,
+       1,
+       8},
+      {{strides, attribute("auto_pad", "SAME_UPPER")}, 2, 0, 8},
+      {{strides, attribute("output_shape", Integers{7, 7})}, 2, 1, 7},
+      {{attribute("strides", Integers{5, 5})}, 5, 0, 18},
+      {{groups, strides}, 2, 0, 9, 3},
+      {{attribute("dilations", Integers{2, 2})}, 1, 0, 8, 1, 2},
+      {{groups, strides, attribute("dilations", Integers{3, 3})}, 2, 0, 13, 3, 3}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
     const Bytes file =
         onnx_file({-1, 3, 4, 4}, {node("ConvTranspose", {"x", "w"}, "y", c.attributes)},
                   {floats("w", {3, 2, 3, 3})});
-    const Tensor expected = scattered(x, 2, c.stride, c.cut_front, c.size);
+    const Tensor expected = scattered(x, 2, c.stride, c.cut_front, c.size, c.groups, c.dilation);
     const Tensor found = computed(file, x);
     ASSERT_EQ(found.shape(), expected.shape()) << i;
     EXPECT_THAT(found.span(), testing::Pointwise(testing::FloatNear(1e-3F), expected.span())) << i;
   }
+  // Sequences are images of one row.
+  const auto of = [](const Integers& input, const Integers& kernel, const Tensor& of_values,
+                     const std::vector<Message>& attributes) {
+    return import_onnx(onnx_file(input, {node("ConvTranspose", {"x", "w"}, "y", attributes)},
+                                 {floats("w", kernel)}))
+        .forward(of_values);
+  };
+  const Tensor row = Tensor::uniform({2, 1, 5, 3}, Random(8), -1.0F, 1.0F);
+  const Tensor of_row =
+      of({-1, 3, 1, 5}, {3, 2, 1, 3}, row,
+         {attribute("strides", Integers{1, 2}), attribute("pads", Integers{0, 1, 0, 0})});
+  const Tensor of_steps =
+      of({-1, 3, 5}, {3, 2, 3}, row.reshape({2, 5, 3}),
+         {attribute("strides", Integers{2}), attribute("pads", Integers{1, 0})});
+  expect_same(of_steps, of_row.reshape({2, 10, 2}), "sequences");
   EXPECT_THROW(import_onnx(onnx_file({-1, 3, 4, 4},
                                      {node("ConvTranspose", {"x", "w"}, "y",
                                            {attribute("output_padding", Integers{1, 1})})},

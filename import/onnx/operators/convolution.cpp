@@ -132,24 +132,103 @@ Imported import_conv(Builder& builder, const Node& node) {
                      std::move(tensors));
 }
 
+/// A transposed convolution over images; sequences have height 1.
+struct Transposed {
+  std::array<Index, 2> image;
+  Index channels;
+  Index filters;
+  Index groups;
+  /// Of the kernel, without and with what a dilation leaves out.
+  std::array<Index, 2> taps;
+  std::array<Index, 2> size;
+  std::array<Index, 2> strides;
+  std::array<Index, 2> dilations;
+};
+
+/// A list of `axes` numbers for each of two ends, with those of the height 1 of sequences in front.
+std::vector<std::int64_t> numbers_of(const Node& node, std::string_view key, std::size_t axes,
+                                     std::size_t ends, std::int64_t otherwise) {
+  std::vector<std::int64_t> given = node.integers(key);
+  given.resize(axes * ends, otherwise);
+  for (std::size_t end = 0; axes == 1 && end < ends; ++end) {
+    given.insert(given.begin() + static_cast<std::ptrdiff_t>(2 * end), otherwise);
+  }
+  return given;
+}
+
+Transposed transposed_of(const Node& node, const Constant& weights, const Imported& x) {
+  const Shape& from = weights.shape;
+  const auto axes = static_cast<std::size_t>(x.logical.rank() - 1);
+  const auto pair = [&](std::string_view key) {
+    const std::vector<std::int64_t> given = numbers_of(node, key, axes, 1, 1);
+    return std::array<Index, 2>{given[0], given[1]};
+  };
+  const auto last_two = [&](const Shape& shape) {
+    return std::array<Index, 2>{axes == 2 ? shape.dim(-2) : 1, shape.dim(-1)};
+  };
+  const Index groups = node.integer("group", 1);
+  const std::array<Index, 2> strides = pair("strides");
+  const std::array<Index, 2> dilations = pair("dilations");
+  const auto is_number = [](Index n) { return n > 0 && n < (Index{1} << 31); };
+  if (from.rank() != x.logical.rank() + 1 || weights.floats().empty() || from[0] != x.logical[0] ||
+      groups < 1 || from[0] % groups != 0 || !std::ranges::all_of(strides, is_number) ||
+      !std::ranges::all_of(dilations, is_number)) {
+    refuse(
+        "expected a kernel [{} channels, filters / {} groups, ...] and strides and dilations above "
+        "0, found {}, [{}] and [{}]",
+        x.logical[0], groups, from.to_string(), fmt::join(strides, ", "),
+        fmt::join(dilations, ", "));
+  }
+  Transposed t{.image = last_two(x.logical),
+               .channels = from[0],
+               .filters = from[1] * groups,
+               .groups = groups,
+               .taps = last_two(from),
+               .size = {},
+               .strides = strides,
+               .dilations = dilations};
+  for (std::size_t i = 0; i < 2; ++i) t.size[i] = (t.taps[i] - 1) * dilations[i] + 1;
+  return t;
+}
+
+/// [channels, filters of a group, height, width] as [height, width, filters, channels], with zeros
+/// for what a dilation leaves out and between channels and filters of different groups, of which
+/// Octet has none.
+Tensor transposed_kernel(const Constant& weights, const Transposed& t, const Shape& shape) {
+  Tensor kernel = Tensor::zeros(shape);
+  const std::vector<float>& from = weights.floats();
+  float* to = kernel.mutable_data();
+  const Index each = t.filters / t.groups;
+  std::size_t next = 0;
+  for (Index c = 0; c < t.channels; ++c) {
+    const Index first = c / (t.channels / t.groups) * each;
+    for (Index f = first; f < first + each; ++f) {
+      for (Index y = 0; y < t.size[0]; y += t.dilations[0]) {
+        for (Index x = 0; x < t.size[1]; x += t.dilations[1]) {
+          to[((y * t.size[1] + x) * t.filters + f) * t.channels + c] = from[next++];
+        }
+      }
+    }
+  }
+  return kernel;
+}
+
 /// How many rows and columns of a transposed convolution's result are cut off in front and behind.
 /// Throws where there are fewer than asked for.
-Padding2D cut_around(const Node& node, const Shape& kernel, const std::array<Index, 2>& strides,
-                     const Imported& x) {
-  std::array<std::vector<std::int64_t>, 3> lists = {
-      node.integers("pads"), node.integers("output_padding"), node.integers("output_shape")};
-  auto& [pads, more, shape] = lists;
-  pads.resize(4);
-  more.resize(2);
+Padding2D cut_around(const Node& node, const Transposed& t, std::size_t axes) {
+  const auto pads = numbers_of(node, "pads", axes, 2, 0);
+  const auto more = numbers_of(node, "output_padding", axes, 1, 0);
+  auto shape = node.integers("output_shape");
+  if (axes == 1 && !shape.empty()) shape.insert(shape.end() - 1, 1);
   const std::string automatic = node.text("auto_pad", "NOTSET");
   std::array<std::array<Index, 2>, 2> cut{};
   for (std::size_t i = 0; i < 2; ++i) {
-    const Index in = x.logical[static_cast<Index>(i) + 1];
-    const Index full = (in - 1) * strides[i] + kernel[static_cast<Index>(i)];
+    const Index in = t.image[i];
+    const Index full = (in - 1) * t.strides[i] + t.size[i];
     cut[i] = {pads[i], pads[i + 2] - more[i]};
     const bool has_shape = shape.size() >= 2;
     if (has_shape || automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-      const Index out = has_shape ? shape[shape.size() - 2 + i] : in * strides[i];
+      const Index out = has_shape ? shape[shape.size() - 2 + i] : in * t.strides[i];
       const Index rest = full - out;
       const Index half = rest / 2;
       cut[i] =
@@ -168,46 +247,40 @@ Padding2D cut_around(const Node& node, const Shape& kernel, const std::array<Ind
 
 Imported import_conv_transpose(Builder& builder, const Node& node) {
   const Constant& weights = builder.required_constant(node, 1);
-  const Shape& from = weights.shape;
-  const Imported x = builder.image(node, builder.input(node, 0));
-  const auto numbers = [&](std::string_view key) {
-    std::vector<std::int64_t> given = node.integers(key);
-    given.resize(2, 1);
-    return std::array<Index, 2>{given[0], given[1]};
-  };
-  const std::array<Index, 2> strides = numbers("strides");
-  const auto is_number = [](Index n) { return n > 0 && n < (Index{1} << 31); };
-  if (from.rank() != 4 || weights.floats().empty() || from[0] != x.logical[0] ||
-      node.integer("group", 1) != 1 || numbers("dilations") != std::array<Index, 2>{1, 1} ||
-      !std::ranges::all_of(strides, is_number)) {
-    refuse(
-        "expected a kernel [{} channels, filters, height, width] of one group, without dilation, "
-        "found {} and {} groups",
-        x.logical[0], from.to_string(), node.integer("group", 1));
+  Imported x = builder.input(node, 0);
+  const Index rank = x.logical.rank();
+  if (rank != 2 && rank != 3) {
+    refuse("expected images or sequences, found [batch, {}]", fmt::join(x.logical, ", "));
   }
-  const Index filters = from[1];
-  // [channels, filters, height, width] as [height, width, filters, channels].
-  Weights tensors = {{"kernel", kernel_of(weights, {from[2], from[3], filters, from[0]})}};
-  const bool bias = add_bias(builder, node, filters, tensors);
-  const Padding2D around = cut_around(node, {from[2], from[3]}, strides, x);
+  // Sequences are images of one row.
+  const std::vector<Index> axes = rank == 3 ? kImageAxes : std::vector<Index>{-1, 1, 0};
+  x = builder.arranged(node, x, axes);
+  const Transposed t = transposed_of(node, weights, x);
+  const Padding2D around = cut_around(node, t, static_cast<std::size_t>(rank - 1));
+  const Shape kernel = {t.size[0], t.size[1], t.filters, t.channels};
+  if (kernel != Shape{t.taps[0], t.taps[1], weights.shape[1], t.channels}) {
+    builder.fill(static_cast<std::size_t>(kernel.size()));
+  }
+  Weights tensors = {{"kernel", transposed_kernel(weights, t, kernel)}};
+  const bool bias = add_bias(builder, node, t.filters, tensors);
   auto layer = std::make_unique<TransposedConv2D>(
-      filters, std::array{from[2], from[3]}, Activation::none,
-      TransposedConv2DLayerOptions{.strides = strides, .use_bias = bias});
-  Imported result = builder.add(node, std::move(layer), {x}, kImageAxes, std::move(tensors));
+      t.filters, t.size, Activation::none,
+      TransposedConv2DLayerOptions{.strides = t.strides, .use_bias = bias});
+  Imported result = builder.add(node, std::move(layer), {x}, axes, std::move(tensors));
   const auto kept = [&](Index axis, Index before, Index behind) {
     if (before == 0 && behind == 0) return;
     const Index size = result.physical[axis] - before - behind;
     const Slice slice({.axis = axis, .begin = before, .size = size});
     Node part;
     part.name = node.name + "/cut";
-    result = builder.add(part, slice.clone(), {result}, kImageAxes);
+    result = builder.add(part, slice.clone(), {result}, axes);
   };
   // Octet's VALID has strides - kernel rows more where these are larger.
-  const Shape full = {(x.logical[1] - 1) * strides[0] + from[2],
-                      (x.logical[2] - 1) * strides[1] + from[3]};
+  const Shape full = {(t.image[0] - 1) * t.strides[0] + t.size[0],
+                      (t.image[1] - 1) * t.strides[1] + t.size[1]};
   kept(0, around.top, around.bottom + result.physical[0] - full[0]);
   kept(1, around.left, around.right + result.physical[1] - full[1]);
-  return result;
+  return rank == 3 ? result : builder.arranged(node, result, kSequenceAxes);
 }
 
 Imported import_batch_norm(Builder& builder, const Node& node) {

@@ -98,18 +98,26 @@ void add_transposed(Variants& all) {
       {"transposed_same_upper", {strides({2, 2}), automatic("SAME_UPPER")}, {3, 2, 3, 3}},
       {"transposed_same_lower", {strides({2, 2}), automatic("SAME_LOWER")}, {3, 2, 3, 3}},
       {"transposed_opset_24", {strides({2, 2})}, {3, 2, 2, 2}, kImages, 24},
-      {"transposed_groups", {number("group", 3)}, {3, 2, 3, 3}, kImages, 17, "group"},
-      {"transposed_dilations", {dilations({2, 2})}, {3, 2, 3, 3}, kImages, 17, "dilations"}};
-  for (Case c : cases) {
-    if (c.name == "transposed_groups") {
-      all.push_back({c.name,
-                     file_of({c.x,
-                              {node("ConvTranspose", {"x", "w"}, "y", c.attributes)},
-                              {weights("w", c.kernel)}}),
-                     c.refused});
-    } else {
-      all.push_back(conv(c, "ConvTranspose"));
-    }
+      {"transposed_dilations", {dilations({2, 2})}, {3, 2, 3, 3}},
+      {"transposed_dilations_strides",
+       {dilations({3, 1}), strides({2, 2}), pads({1, 0, 0, 1})},
+       {3, 2, 3, 2}},
+      {"transposed1d", {strides({2}), pads({1, 0})}, {4, 3, 3}, kSequences},
+      {"transposed1d_same", {strides({2}), automatic("SAME_UPPER")}, {4, 3, 4}, kSequences},
+      {"transposed1d_output_shape",
+       {strides({2}), list("output_shape", {9})},
+       {4, 3, 3},
+       kSequences}};
+  for (const Case& c : cases) all.push_back(conv(c, "ConvTranspose"));
+  // Biases are of all groups' filters, and these files have none.
+  const std::vector<Case> grouped = {
+      {"transposed_groups", {number("group", 3), strides({2, 2})}, {3, 2, 3, 3}},
+      {"transposed_depthwise", {number("group", 3), pads({1, 1, 1, 1})}, {3, 1, 4, 4}},
+      {"transposed1d_groups", {number("group", 2), dilations({2})}, {4, 3, 3}, kSequences}};
+  for (const Case& c : grouped) {
+    all.push_back({c.name, file_of({c.x,
+                                    {node("ConvTranspose", {"x", "w"}, "y", c.attributes)},
+                                    {weights("w", c.kernel)}})});
   }
 }
 
