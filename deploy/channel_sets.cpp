@@ -70,9 +70,11 @@ class ChannelFinder {
         return sets_.channels(x) == sets_.channels(y) ? tie_each(x, y) : keep_all(op);
       case OpCode::average_pool_2d:
       case OpCode::elu:
+      case OpCode::exp:
       case OpCode::gelu:
       case OpCode::hard_swish:
       case OpCode::leaky_relu:
+      case OpCode::log:
       case OpCode::logistic:
       case OpCode::max_pool_2d:
       case OpCode::mean:
@@ -83,6 +85,7 @@ class ChannelFinder {
       case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
       case OpCode::rsqrt:
+      case OpCode::sqrt:
       case OpCode::tanh:
         return tie_each(x, y);
       case OpCode::batch_matmul:

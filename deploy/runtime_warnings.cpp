@@ -6,6 +6,7 @@
 #include <octet/runtime/operators/int16_functions.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -146,8 +147,11 @@ std::optional<std::string_view> litert_int16_difference(const Operands& of) {
          "rescaling; TFLite Micro rescales, as Octet does";
 }
 
-bool is_gelu_of_codes(const Operands& of) {
-  return of.op.code == OpCode::gelu && of.input().dtype == DType::int8;
+/// Functions that TFLite Micro has of floats alone, or not at all.
+bool is_function_of_codes(const Operands& of) {
+  constexpr std::array kFunctions = {OpCode::exp, OpCode::gelu, OpCode::log, OpCode::sqrt};
+  return of.input().dtype == DType::int8 &&
+         std::ranges::find(kFunctions, of.op.code) != kFunctions.end();
 }
 
 /// CMSIS-NN repeats an operand of one channel wrongly, as [5, 1, 1] beside [5, 6, 4].
@@ -243,11 +247,11 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
           "{}: operand '{}' is the same for every sample, which other runtimes put together with a "
           "batch of 1 alone",
           name, of.tensor(*once).name));
-    } else if (for_tflite_micro && is_gelu_of_codes(of)) {
+    } else if (for_tflite_micro && is_function_of_codes(of)) {
       warnings.push_back(fmt::format(
-          "{}: TFLite Micro has no GELU and refuses the file; a SiLU layer is near it, and the C "
-          "source has both",
-          name));
+          "{}: TFLite Micro has no {} of int8 and refuses the file; the C source has it{}", name,
+          to_string(of.op.code),
+          of.op.code == OpCode::gelu ? ", and a SiLU layer, which is near it, runs in both" : ""));
     } else if (for_tflite_micro && is_extreme_of_one_channel(of)) {
       warnings.push_back(fmt::format(
           "{}: CMSIS-NN computes wrong values where an operand of one channel is repeated; TFLite "

@@ -31,9 +31,9 @@ namespace octet {
 ///   constant for one: other runtimes find shapes that fit for a batch of 1 alone.
 /// - TFLite Micro's RELU6 clamps and does not rescale, TFLite Micro and CMSIS-NN leave out the
 /// fused
-///   activation of a TRANSPOSE_CONV, TFLite Micro has no GELU, and CMSIS-NN repeats an operand of
-///   one channel wrongly in MAXIMUM and MINIMUM. Said of models in rounding mode double (metadata
-///   "octet.rounding"); lower() writes none that need it.
+///   activation of a TRANSPOSE_CONV, TFLite Micro has no EXP, GELU, LOG and SQRT of int8, and
+///   CMSIS-NN repeats an operand of one channel wrongly in MAXIMUM and MINIMUM. Said of models in
+///   rounding mode double (metadata "octet.rounding"); lower() writes none that need it.
 ///
 /// Throws FormatError where the model is not valid.
 std::vector<std::string> runtime_warnings(const IntegerModel& model);

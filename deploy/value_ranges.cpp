@@ -273,15 +273,18 @@ class RangeAnalysis {
       case OpCode::minimum:
         return ranges_of_pairs(quantized_extreme(source), zero_point, x, of(in[1]), whole.size());
       case OpCode::elu:
+      case OpCode::exp:
       case OpCode::gelu:
       case OpCode::hard_swish:
       case OpCode::leaky_relu:
+      case OpCode::log:
       case OpCode::logistic:
       case OpCode::quantize:
       case OpCode::relu:
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
       case OpCode::rsqrt:
+      case OpCode::sqrt:
       case OpCode::tanh:
         return wide ? whole : ranges_of_bytes(source, x);
       case OpCode::reshape:

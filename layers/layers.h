@@ -25,6 +25,7 @@
 #include <octet/layers/layer_normalization.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/lstm.h>
+#include <octet/layers/math_function.h>
 #include <octet/layers/matmul.h>
 #include <octet/layers/maximum.h>
 #include <octet/layers/multi_head_attention.h>
@@ -63,10 +64,11 @@ using OwnLayers =
                Cropping2D, Dense, DepthwiseConv1D, DepthwiseConv2D, Dot, Dropout, ELU, Embedding,
                Flatten, FoldedBatchNorm, GELU, GlobalAveragePool1D, GlobalAveragePool2D,
                GlobalMaxPool1D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LayerNormalization,
-               LeakyReLU, LSTM, MatMul, Maximum, MaxPool1D, MaxPool2D, Minimum, MultiHeadAttention,
-               Multiply, Permute, PositionEmbedding, PReLU, QuantizeLayer, QuantizeWrapper, ReLU,
-               ReLU6, RepeatVector, Reshape, Resizing, ReusedLayer, RMSNormalization, SiLU,
-               SimpleRNN, Slice, Softmax, SpatialDropout1D, SpatialDropout2D, SplitPart, Subtract,
-               SVDF, TransposedConv2D, UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
+               LeakyReLU, LSTM, MathFunction, MatMul, Maximum, MaxPool1D, MaxPool2D, Minimum,
+               MultiHeadAttention, Multiply, Permute, PositionEmbedding, PReLU, QuantizeLayer,
+               QuantizeWrapper, ReLU, ReLU6, RepeatVector, Reshape, Resizing, ReusedLayer,
+               RMSNormalization, SiLU, SimpleRNN, Slice, Softmax, SpatialDropout1D,
+               SpatialDropout2D, SplitPart, Subtract, SVDF, TransposedConv2D, UpSampling1D,
+               UpSampling2D, ZeroPadding1D, ZeroPadding2D>;
 
 }  // namespace octet

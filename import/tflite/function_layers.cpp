@@ -21,6 +21,12 @@ std::unique_ptr<Layer> function_layer(const Operator& op) {
       return std::make_unique<LeakyReLU>(op.as<LeakyReluAttributes>().alpha);
     case OpCode::hard_swish:
       return std::make_unique<HardSwish>();
+    case OpCode::exp:
+      return std::make_unique<MathFunction>(UnaryFunction::exp);
+    case OpCode::log:
+      return std::make_unique<MathFunction>(UnaryFunction::log);
+    case OpCode::sqrt:
+      return std::make_unique<MathFunction>(UnaryFunction::sqrt);
     case OpCode::elu:
       return std::make_unique<ELU>();
     case OpCode::gelu:

@@ -33,6 +33,7 @@ namespace octet {
 ///     RESIZE_BILINEAR                                Resizing
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH, ELU, GELU              LeakyReLU, HardSwish, ELU, GELU
+///     EXP, LOG, SQRT                                 MathFunction
 ///
 /// Weights of float16, and of int8 beside activations of float32, become float32; so do all numbers
 /// of a quantized file, whose QUANTIZE and DEQUANTIZE become nothing. Its scales of activations are

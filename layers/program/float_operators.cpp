@@ -2,6 +2,7 @@
 #include <octet/core/arithmetic/elu.h>
 #include <octet/core/arithmetic/gelu.h>
 #include <octet/core/arithmetic/hard_swish.h>
+#include <octet/core/arithmetic/real_functions.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/gradients_internal.h>
@@ -207,6 +208,14 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return elu(x[0]);
     case OpCode::gelu:
       return gelu(x[0], std::get<GeluAttributes>(step.attributes).approximate);
+    case OpCode::exp:
+      return smooth("exp", Work::transcendental, x[0], detail::exponential, detail::exponential);
+    case OpCode::log:
+      return smooth("log", Work::transcendental, x[0], detail::logarithm, detail::logarithm_slope);
+    case OpCode::sqrt:
+      return smooth(
+          "sqrt", Work::map_floats, x[0], [](float v) { return std::sqrt(v); },
+          detail::square_root_slope);
     case OpCode::rsqrt:
       return inverse_sqrt(x[0]);
     case OpCode::logistic:

@@ -32,10 +32,11 @@ namespace {
 /// Operators whose results at one step follow from that step of their inputs.
 bool is_elementwise(OpCode code) {
   static const std::set<OpCode> all{
-      OpCode::add,        OpCode::elu,      OpCode::gelu,    OpCode::hard_swish,
-      OpCode::leaky_relu, OpCode::logistic, OpCode::maximum, OpCode::minimum,
-      OpCode::mul,        OpCode::relu,     OpCode::relu6,   OpCode::relu_n1_to_1,
-      OpCode::rsqrt,      OpCode::sub,      OpCode::softmax, OpCode::tanh};
+      OpCode::add,        OpCode::elu,          OpCode::exp,        OpCode::gelu,
+      OpCode::hard_swish, OpCode::log,          OpCode::leaky_relu, OpCode::logistic,
+      OpCode::maximum,    OpCode::minimum,      OpCode::mul,        OpCode::relu,
+      OpCode::relu6,      OpCode::relu_n1_to_1, OpCode::rsqrt,      OpCode::softmax,
+      OpCode::sqrt,       OpCode::sub,          OpCode::tanh};
   return all.contains(code);
 }
 

@@ -1,8 +1,10 @@
-// Functions of one quantized value that have a scale of their own: ELU, GELU and RSQRT.
+// Functions of one quantized value that have a scale of their own: ELU, GELU, EXP, LOG, SQRT and
+// RSQRT.
 
 #include <fmt/core.h>
 #include <octet/core/arithmetic/elu.h>
 #include <octet/core/arithmetic/gelu.h>
+#include <octet/core/arithmetic/real_functions.h>
 #include <octet/core/quant/fixed_point.h>
 #include <octet/core/quant/round.h>
 #include <octet/runtime/operators/unary.h>
@@ -67,13 +69,30 @@ std::unique_ptr<Kernel> make_gelu(const KernelSource& source) {
   return make_float_map(source, gelu_of(source));
 }
 
-// ---- RSQRT
+// ---- EXP and LOG
 
-// RSQRT: y = 1 / sqrt(x). Every rounding mode has TensorFlow Lite's arithmetic (rsqrt.cc): Newton
-// steps in 32-bit fixed point. Quantized values below the zero point end a run there, so that files
-// may have none.
+ByteTable exp_table(const KernelSource& source) {
+  return function_table(source, TableMaker::built_in, exponential);
+}
 
-void check_rsqrt(const OperatorView& view) {
+std::unique_ptr<Kernel> make_exp(const KernelSource& source) {
+  if (source.input().dtype != DType::float32) return make_byte_map(source);
+  return make_float_map(source, exponential);
+}
+
+ByteTable log_table(const KernelSource& source) {
+  return function_table(source, TableMaker::built_in, logarithm);
+}
+
+std::unique_ptr<Kernel> make_log(const KernelSource& source) {
+  if (source.input().dtype != DType::float32) return make_byte_map(source);
+  return make_float_map(source, logarithm);
+}
+
+// ---- SQRT and RSQRT
+
+/// Quantized values below the zero point end a run in TensorFlow Lite, so that files may have none.
+void check_root(const OperatorView& view) {
   view.require_elementwise();
   if (view.output().dtype == DType::float32) return;
   const std::int32_t found = view.input().quantization.zero_point();
@@ -81,6 +100,25 @@ void check_rsqrt(const OperatorView& view) {
   view.fail(fmt::format(
       "expected an input of zero point -128, which has no values below 0, found {}", found));
 }
+
+/// LiteRT drops the fraction of the quotient.
+ByteTable sqrt_table(const KernelSource& source) {
+  const QuantParams in = stored_params(source.input());
+  const QuantParams out = stored_params(source.output());
+  return tabulate(source, [&](std::int32_t q) {
+    const float x = in.scale() * static_cast<float>(q - in.zero_point());
+    const float steps = std::trunc(std::sqrt(x) / out.scale());
+    return std::int32_t{clamp_to<std::int8_t>(steps + static_cast<float>(out.zero_point()))};
+  });
+}
+
+std::unique_ptr<Kernel> make_sqrt(const KernelSource& source) {
+  if (source.input().dtype != DType::float32) return make_byte_map(source);
+  return make_float_map(source, [](float x) { return std::sqrt(x); });
+}
+
+// RSQRT: y = 1 / sqrt(x). Every rounding mode has TensorFlow Lite's arithmetic (rsqrt.cc): Newton
+// steps in 32-bit fixed point.
 
 /// x 2^exponent, saturated, and divided where the exponent is below 0.
 std::int32_t times_power(std::int32_t x, int exponent) {
@@ -157,6 +195,21 @@ OperatorDefinition definitions::elu() {
       function_definition("ELU", default_of<NoAttributes>, check_function, make_elu, elu_table));
 }
 
+OperatorDefinition definitions::exp() {
+  return checked(
+      function_definition("EXP", default_of<NoAttributes>, check_function, make_exp, exp_table));
+}
+
+OperatorDefinition definitions::log() {
+  return checked(
+      function_definition("LOG", default_of<NoAttributes>, check_function, make_log, log_table));
+}
+
+OperatorDefinition definitions::sqrt() {
+  return checked(
+      function_definition("SQRT", default_of<NoAttributes>, check_root, make_sqrt, sqrt_table));
+}
+
 OperatorDefinition definitions::gelu() {
   return checked(function_definition("GELU", default_of<GeluAttributes>, check_function, make_gelu,
                                      gelu_table));
@@ -164,7 +217,7 @@ OperatorDefinition definitions::gelu() {
 
 OperatorDefinition definitions::rsqrt() {
   return checked(
-      function_definition("RSQRT", default_of<NoAttributes>, check_rsqrt, make_rsqrt, rsqrt_table));
+      function_definition("RSQRT", default_of<NoAttributes>, check_root, make_rsqrt, rsqrt_table));
 }
 
 }  // namespace octet::detail

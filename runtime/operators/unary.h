@@ -9,7 +9,7 @@
 #include <utility>
 
 // Operators that make each element of the output from one of the input: LEAKY_RELU, HARD_SWISH,
-// LOGISTIC, RELU, RELU6, RELU_N1_TO_1 and TANH in unary.cpp, ELU, GELU and RSQRT in
+// LOGISTIC, RELU, RELU6, RELU_N1_TO_1 and TANH in unary.cpp, ELU, EXP, GELU, LOG, RSQRT and SQRT in
 // function_tables.cpp, QUANTIZE in quantization.cpp.
 
 namespace octet::detail {

@@ -146,7 +146,9 @@ TEST(RuntimeWarnings, OfWhatTfliteMicroLacksUnderDoubleAlone) {
   };
   const IntegerModel gelu =
       function_model(OpCode::gelu, quant(0.1F, 0), quant(0.1F, -100), GeluAttributes{});
-  expect_one(under(gelu, "double"), {"(GELU) 'y'", "TFLite Micro has no GELU"});
+  expect_one(under(gelu, "double"), {"(GELU) 'y'", "TFLite Micro has no GELU", "SiLU"});
+  const IntegerModel root = function_model(OpCode::sqrt, quant(0.1F, -128), quant(0.1F, -100));
+  expect_one(under(root, "double"), {"(SQRT) 'y'", "TFLite Micro has no SQRT of int8"});
   EXPECT_TRUE(runtime_warnings(under(gelu, "fp32")).empty());
   const IntegerModel most =
       model_of(extreme_pair(OpCode::maximum, {.first = {1, 2, 3}, .second = {1, 2, 1}}));

@@ -186,5 +186,37 @@ TEST(OnnxArithmetic, MaxOfXAndAlphaXIsALeakyReLU) {
   }
 }
 
+TEST(OnnxArithmetic, FunctionsOfOneValue) {
+  const Tensor x = Tensor::from({2, 3}, {-7, -1.5F, -0.1F, 0.2F, 1, 6});
+  const auto softplus = [](double v) { return std::log1p(std::exp(v)); };
+  struct Case {
+    std::vector<Message> nodes;
+    std::function<double(double)> formula;
+  };
+  const std::vector<Case> cases = {
+      {{node("Exp", {"x"}, "y")}, [](double v) { return std::exp(v); }},
+      {{node("Sigmoid", {"x"}, "s"), node("Log", {"s"}, "y")},
+       [](double v) { return -std::log1p(std::exp(-v)); }},
+      {{node("Mul", {"x", "x"}, "s"), node("Sqrt", {"s"}, "y")},
+       [](double v) { return std::abs(v); }},
+      {{node("Relu", {"x"}, "s"), node("Pow", {"s", "half"}, "y")},
+       [](double v) { return std::sqrt(std::max(v, 0.0)); }},
+      {{node("Softplus", {"x"}, "y")}, softplus},
+      {{node("Mish", {"x"}, "y")}, [&](double v) { return v * std::tanh(softplus(v)); }}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Tensor y = computed(onnx_file({-1, 3}, cases[i].nodes, {real("half", 0.5F)}, 18), x);
+    for (std::size_t k = 0; k < 6; ++k) {
+      const double expected = cases[i].formula(double{x.span()[k]});
+      EXPECT_NEAR(y.span()[k], expected, 1e-5 * std::max(1.0, expected)) << i;
+    }
+  }
+  const Tensor logs = computed(onnx_file({-1, 3}, {node("LogSoftmax", {"x"}, "y")}, {}, 13), x);
+  for (std::size_t k = 0; k < 6; ++k) {
+    double sum = 0;
+    for (std::size_t j = k / 3 * 3; j < k / 3 * 3 + 3; ++j) sum += std::exp(double{x.span()[j]});
+    EXPECT_NEAR(logs.span()[k], double{x.span()[k]} - std::log(sum), 1e-5);
+  }
+}
+
 }  // namespace
 }  // namespace octet::test::onnx_arithmetic_test

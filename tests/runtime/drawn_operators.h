@@ -349,6 +349,16 @@ inline DrawnOperator drawn_smooth(Draw& draw, const GeluOrElu& form) {
           true, [](Draw&) { return Values{to_bytes(every_code())}; }};
 }
 
+inline DrawnOperator drawn_function(Draw& draw, OpCode code) {
+  const IntegerModel model = draw_function(draw, code);
+  return {model, by_values<std::int8_t>([model, code](const auto& x, Rounding) {
+            std::vector<std::int8_t> y;
+            for (const std::int8_t value : x) y.push_back(naive_function(value, model, code));
+            return y;
+          }),
+          true, [](Draw&) { return Values{to_bytes(every_code())}; }};
+}
+
 /// Every quantized value.
 inline DrawnOperator drawn_hard_swish(const QuantParams& in, const QuantParams& out) {
   return {hard_swish_model(in, out), by_values<std::int8_t>([in, out](const auto& x, Rounding) {

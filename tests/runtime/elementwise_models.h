@@ -10,12 +10,13 @@
 #include <utility>
 #include <vector>
 
-// ELU, GELU, RSQRT, SQUEEZE, HARD_SWISH and RESIZE_NEAREST_NEIGHBOR: models of one operator, and a
-// second implementation from the formulas. Those of two operands are in pair_models.h.
+// ELU, GELU, EXP, LOG, SQRT, RSQRT, SQUEEZE, HARD_SWISH and RESIZE_NEAREST_NEIGHBOR: models of one
+// operator, and a second implementation from the formulas. Those of two operands are in
+// pair_models.h.
 
 namespace octet::test {
 
-// ---- ELU, GELU and RSQRT
+// ---- ELU, GELU, EXP, LOG, SQRT and RSQRT
 
 /// All quantized values through a function.
 inline IntegerModel function_model(OpCode code, const QuantParams& in, const QuantParams& out,
@@ -72,6 +73,32 @@ inline std::int8_t naive_smooth(std::int8_t q, const IntegerModel& model, const 
   const float code =
       by_xnnpack ? std::nearbyint(steps + zero_point) : std::round(steps) + zero_point;
   return static_cast<std::int8_t>(std::clamp(code, -128.0F, 127.0F));
+}
+
+/// EXP, LOG or SQRT, of values that have one.
+inline IntegerModel draw_function(Draw& draw, OpCode code) {
+  const QuantParams in =
+      quant(draw.uniform(0.004F, 0.05F), code == OpCode::sqrt ? -128 : draw.between(-128, 127));
+  return function_model(code, in, quant(draw.uniform(0.01F, 0.1F), draw.between(-128, 127)));
+}
+
+/// In float32 steps, each from the nearest double; SQRT drops the fraction.
+inline std::int8_t naive_function(std::int8_t q, const IntegerModel& model, OpCode code) {
+  const QuantParams& in = model.tensors[0].quantization;
+  const QuantParams& out = model.tensors[1].quantization;
+  const float x = in.scale() * static_cast<float>(q - in.zero_point());
+  float steps = 0;
+  if (code == OpCode::exp) {
+    steps = std::round(static_cast<float>(std::exp(double{x})) * (1.0F / out.scale()));
+  } else if (code == OpCode::sqrt) {
+    steps = std::trunc(std::sqrt(x) / out.scale());
+  } else if (x > 0) {
+    steps = std::round(static_cast<float>(std::log(double{x})) * (1.0F / out.scale()));
+  } else {
+    return -128;
+  }
+  return static_cast<std::int8_t>(
+      std::clamp(steps + static_cast<float>(out.zero_point()), -128.0F, 127.0F));
 }
 
 // ---- HARD_SWISH

@@ -49,9 +49,9 @@ std::vector<IntegerModel> unary_models(const QuantParams& in, const QuantParams&
   const std::vector<std::int32_t> shape{1, 256};
   const ModelTensor x{"x", DType::int8, shape, {}, in, {}};
   const ModelTensor y{"y", DType::int8, shape, {}, out, {}};
-  for (const OpCode code :
-       {OpCode::elu, OpCode::gelu, OpCode::hard_swish, OpCode::leaky_relu, OpCode::quantize,
-        OpCode::relu, OpCode::relu6, OpCode::relu_n1_to_1, OpCode::rsqrt}) {
+  for (const OpCode code : {OpCode::elu, OpCode::exp, OpCode::gelu, OpCode::hard_swish,
+                            OpCode::leaky_relu, OpCode::log, OpCode::quantize, OpCode::relu,
+                            OpCode::relu6, OpCode::relu_n1_to_1, OpCode::rsqrt, OpCode::sqrt}) {
     models.push_back(make_unary(code, x, y));
   }
   models.push_back(make_unary(OpCode::dequantize, x, {"y", DType::float32, shape, {}, {}, {}}));

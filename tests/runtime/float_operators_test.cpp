@@ -7,6 +7,8 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/runtime/drawn_operators.h>
 
+#include <limits>
+
 namespace octet::test::float_operators_test {
 namespace {
 
@@ -45,11 +47,19 @@ TEST(FloatOperators, OfOneOperand) {
   };
   EXPECT_EQ(computed_by(OpCode::hard_swish, {-4, -3, -1.5F, 0, 4}), (Floats{0, 0, -0.375F, 0, 4}));
   EXPECT_EQ(computed_by(OpCode::rsqrt, {0.25F, 1, 4, 16, 100}), (Floats{2, 1, 0.5F, 0.25F, 0.1F}));
+  EXPECT_EQ(computed_by(OpCode::sqrt, {0, 0.25F, 1, 4, 100}), (Floats{0, 0.5F, 1, 2, 10}));
+  const Floats logs = computed_by(OpCode::log, {0.5F, 1, 4, 0, -1});
+  EXPECT_NEAR(logs[0], -0.6931472F, 1e-6F);
+  EXPECT_EQ(logs[1], 0.0F);
+  EXPECT_NEAR(logs[2], 1.3862944F, 1e-6F);
+  EXPECT_EQ(logs[3], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(logs[4], -std::numeric_limits<float>::infinity());
   const auto expect_near = [&](OpCode code, const Floats& expected) {
     const Floats found = computed_by(code, {-20, -1, 0, 0.5F, 3});
     for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6F);
   };
   expect_near(OpCode::elu, {-1, -0.6321206F, 0, 0.5F, 3});
+  expect_near(OpCode::exp, {2.06e-9F, 0.3678794F, 1, 1.6487213F, 20.0855369F});
   expect_near(OpCode::gelu, {0, -0.1586553F, 0, 0.3457312F, 2.9959503F});
 }
 

@@ -171,9 +171,12 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::minimum:
       return model_of(extreme_pair(code));
     case OpCode::rsqrt:
-      return rsqrt_model(quant(0.01F, -128), quant(0.04F, -128));
+    case OpCode::sqrt:
+      return function_model(code, quant(0.01F, -128), quant(0.04F, -128));
     case OpCode::elu:
+    case OpCode::exp:
     case OpCode::gelu:
+    case OpCode::log:
     case OpCode::leaky_relu:
     case OpCode::relu:
     case OpCode::relu6:

@@ -224,9 +224,9 @@ FaultyOperator maximum() {
           {{scale(0, 0.5F), said}, {scale(1, 0.5F), said}, {scale(2, 0.5F), said}}};
 }
 
-FaultyOperator rsqrt() {
-  return {"Rsqrt",
-          rsqrt_model(quant(0.01F, -128), quant(0.05F, -128)),
+FaultyOperator root(const char* name, OpCode code) {
+  return {name,
+          function_model(code, quant(0.01F, -128), quant(0.05F, -128)),
           {{zero_point(0, -127),
             "expected an input of zero point -128, which has no values below "
             "0, found -127"}}};
@@ -417,16 +417,18 @@ TEST_P(OperatorFaults, AreNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , OperatorFaults,
-    ::testing::Values(split(), strided_slice(), strided_slice_of_any_batch(), transpose(),
-                      squeeze(), pad(), pad_v2(), resize(), bilinear(), binary("Add", OpCode::add),
-                      binary("Sub", OpCode::sub), binary("Mul", OpCode::mul), prelu(),
-                      batch_matmul(), hard_swish(), maximum(), rsqrt(), mean(),
-                      pool("AveragePool2D", OpCode::average_pool_2d),
-                      pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(), depthwise_conv_2d(),
-                      transpose_conv(), cast(), gather(), lstm()),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(, OperatorFaults,
+                         ::testing::Values(split(), strided_slice(), strided_slice_of_any_batch(),
+                                           transpose(), squeeze(), pad(), pad_v2(), resize(),
+                                           bilinear(), binary("Add", OpCode::add),
+                                           binary("Sub", OpCode::sub), binary("Mul", OpCode::mul),
+                                           prelu(), batch_matmul(), hard_swish(), maximum(),
+                                           root("Rsqrt", OpCode::rsqrt), root("Sqrt", OpCode::sqrt),
+                                           mean(), pool("AveragePool2D", OpCode::average_pool_2d),
+                                           pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(),
+                                           depthwise_conv_2d(), transpose_conv(), cast(), gather(),
+                                           lstm()),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace octet::test::operator_faults_test

@@ -46,10 +46,12 @@ std::vector<Row> rows() {
       // TFLite Micro ends a program without a bias in a depthwise convolution.
       {"DEPTHWISE_CONV_2D", 3 * 17 - 1},
       {"ELU", 3 * 3, "sequence"},
-      // TFLite Micro has none.
+      // TFLite Micro has none of int8, tfjs-tflite no EXP, LOG and SQRT.
+      {"EXP", 3, "sequence"},
       {"GELU", 2 * 6, "sequence"},
       {"HARD_SWISH", 3 * 5},
       {"LEAKY_RELU", 3 * 9},
+      {"LOG", 3, "sequence"},
       {"LOGISTIC", 3 * 5},
       {"MAX_POOL_2D", 3 * 6},
       {"MAXIMUM", 3 * 3, "sequence"},
@@ -67,6 +69,7 @@ std::vector<Row> rows() {
       {"RSQRT", 3 * 5, "sequence"},
       {"SOFTMAX", 3 * 8},
       {"SPLIT", 3 * 6, "sequence", Rounding::single_rounding},
+      {"SQRT", 3, "sequence"},
       {"SQUEEZE", 3 * 5},
       {"STRIDED_SLICE", 3 * 4, "sequence", Rounding::single_rounding},
       {"SUB", 3 * 7},

@@ -64,6 +64,9 @@ COperator c_forms::relu_n1_to_1() { return kByteTable; }
 
 COperator c_forms::elu() { return kByteTable; }
 COperator c_forms::gelu() { return kByteTable; }
+COperator c_forms::exp() { return kByteTable; }
+COperator c_forms::log() { return kByteTable; }
+COperator c_forms::sqrt() { return kByteTable; }
 COperator c_forms::rsqrt() { return kByteTable; }
 
 COperator c_forms::leaky_relu() { return kByteTable; }

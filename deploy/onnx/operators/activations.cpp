@@ -19,6 +19,12 @@ void onnx_forms::leaky_relu(OnnxNodes& nodes, const Operands& o) {
 
 void onnx_forms::elu(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Elu"); }
 
+void onnx_forms::exp(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Exp"); }
+
+void onnx_forms::log(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Log"); }
+
+void onnx_forms::sqrt(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Sqrt"); }
+
 /// 0.5 x (1 + erf(x / sqrt(2))), or the tanh in place of erf: ONNX's own Gelu is younger than the
 /// operators that we write.
 void onnx_forms::gelu(OnnxNodes& nodes, const Operands& o) {

@@ -16,6 +16,13 @@ int gelu_release(int /*version*/) { return 20900; }
 
 int rsqrt_release(int version) { return version >= 2 ? 20500 : 11000; }
 
+/// Version 2 has int8 as well.
+int exp_release(int version) { return version >= 2 ? 21200 : 10700; }
+
+int log_release(int version) { return version >= 2 ? 21400 : 11400; }
+
+int sqrt_release(int version) { return version >= 2 ? 21600 : 11000; }
+
 int sigmoid_version(const Operands& o) {
   return o.input().dtype == DType::int16 ? 3 : version_of_types(o);
 }
@@ -79,6 +86,27 @@ TfliteOperator tflite_forms::rsqrt() {
   return {.highest_version = 2,
           .required_version = version_of_types,
           .first_release = rsqrt_release,
+          .options = kNoOptions};
+}
+
+TfliteOperator tflite_forms::exp() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = exp_release,
+          .options = kEmpty<tflite::ExpOptions>};
+}
+
+TfliteOperator tflite_forms::log() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = log_release,
+          .options = kNoOptions};
+}
+
+TfliteOperator tflite_forms::sqrt() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = sqrt_release,
           .options = kNoOptions};
 }
 

@@ -3,6 +3,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
 #include <octet/layers/leaky_relu.h>
+#include <octet/layers/math_function.h>
 #include <octet/layers/maximum.h>
 #include <octet/layers/multiply.h>
 #include <octet/layers/smooth_activations.h>
@@ -202,7 +203,7 @@ Imported import_absolute(Builder& builder, const Node& node) {
   return result;
 }
 
-/// x, or x x.
+/// x, x x, or the root of x.
 Imported import_power(Builder& builder, const Node& node) {
   const Constant& given = builder.required_constant(node, 1);
   const Imported& x = builder.input(node, 0);
@@ -210,7 +211,10 @@ Imported import_power(Builder& builder, const Node& node) {
                              ? given.real()
                              : static_cast<float>(given.integers().front());
   if (exponent == 1.0F) return x;
-  if (exponent != 2.0F) refuse("expected an exponent of 1 or 2, found {}", exponent);
+  if (exponent == 0.5F) {
+    return elementwise(builder, node, std::make_unique<MathFunction>(UnaryFunction::sqrt), x, true);
+  }
+  if (exponent != 2.0F) refuse("expected an exponent of 0.5, 1 or 2, found {}", exponent);
   Imported result = builder.add(node, std::make_unique<Multiply>(), {x, x}, x.axes);
   result.logical = x.logical;
   result.flattened = x.flattened;

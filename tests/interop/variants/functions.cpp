@@ -71,9 +71,7 @@ void add_of_one_value(Variants& all) {
       {"softmax_inner_axis", "Softmax", {number("axis", 1)}, {-1, 4, 5}, 13},
       {"softmax_opset_7", "Softmax", {number("axis", 1)}, kVectors, 7},
       {"softmax_flattens", "Softmax", {number("axis", 1)}, {-1, 4, 5}, 11},
-      {"softplus", "Softplus", {}, kVectors, 17, "no such operator"},
       {"softsign", "Softsign", {}, kVectors, 17, "no such operator"},
-      {"mish", "Mish", {}, kVectors, 18, "no such operator"},
       {"hardmax", "Hardmax", {}, kVectors, 13, "no such operator"},
       {"erf", "Erf", {}, kVectors, 13, "no such operator"},
       {"identity", "Identity", {}, kVectors, 16},
@@ -118,10 +116,13 @@ void add_compound(Variants& all) {
       node("Mul", {"x", "a"}, "m"), node("Mul", {"m", "half"}, "y")},
      {real("root", 1.41421356F), real("one", 1), real("half", 0.5F)});
   of("mish_in_parts", kVectors,
-     {node("Softplus", {"x"}, "s"), node("Tanh", {"s"}, "t"), node("Mul", {"x", "t"}, "y")}, {}, 17,
-     "Softplus");
-  of("log_softmax_cut", kVectors, {node("Gemm", {"x", "w"}, "g"), node("LogSoftmax", {"g"}, "y")},
-     {weights("w", {6, 4})}, 13, "--to 'g'");
+     {node("Softplus", {"x"}, "s"), node("Tanh", {"s"}, "t"), node("Mul", {"x", "t"}, "y")}, {});
+  of("mish", kVectors, {node("Mish", {"x"}, "y")}, {}, 18);
+  of("softplus", kVectors, {node("Softplus", {"x"}, "y")}, {});
+  of("log_softmax", kVectors, {node("Gemm", {"x", "w"}, "g"), node("LogSoftmax", {"g"}, "y")},
+     {weights("w", {6, 4})}, 13);
+  of("sqrt_of_squares", kVectors, {node("Mul", {"x", "x"}, "q"), node("Sqrt", {"q"}, "y")}, {});
+  of("log_of_sigmoid", kVectors, {node("Sigmoid", {"x"}, "q"), node("Log", {"q"}, "y")}, {});
   // An image operator says in which order channels lie.
   const Message ordered = node("MaxPool", {"x"}, "i", {list("kernel_shape", {1, 1})});
   for (const auto& [name, axis] :

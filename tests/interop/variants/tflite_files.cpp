@@ -123,6 +123,7 @@ void add_functions(Files& files) {
   of("elu", OpCode::elu, NoAttributes{});
   of("gelu_exact", OpCode::gelu, GeluAttributes{.approximate = false});
   of("gelu_tanh", OpCode::gelu, GeluAttributes{.approximate = true});
+  of("exp", OpCode::exp, NoAttributes{});
   of("hard_swish", OpCode::hard_swish, NoAttributes{});
   of("logistic", OpCode::logistic, NoAttributes{});
   of("tanh", OpCode::tanh, NoAttributes{});
