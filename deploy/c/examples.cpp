@@ -26,6 +26,7 @@ std::string c_string(std::string_view text) {
 std::string list_text(const char* name, const std::vector<float>& numbers) {
   if (numbers.empty()) return "";
   std::vector<std::string> literals;
+  literals.reserve(numbers.size());
   for (const float number : numbers) literals.push_back(float_literal(number));
   std::string text =
       fmt::format("    static const float {}[{}] = {{\n        ", name, numbers.size());
