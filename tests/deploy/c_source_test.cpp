@@ -315,7 +315,7 @@ TEST(CSource, HelpersNormalizeByChannelOrByOneNumber) {
            {kSix, {0.3F}}, {{0.25F}, kSixAbove0}, {{}, {3.0F}}, {kSix, {}}}) {
     const IntegerModel model = normalized_model(n);
     std::vector<float> normalized = values;
-    n.apply(normalized, 6);
+    n.apply(normalized, Shape{6});
     Interpreter interpreter(model, {.keep_tensors = true});
     Bytes expected;
     for (std::size_t i = 0; i < values.size(); i += 6) {

@@ -432,12 +432,15 @@ class ModelDrawer {
       case OpCode::reshape:
         return {dtype, {static_cast<std::int32_t>(tensor(op.inputs[0]).size())}};
       case OpCode::elu:
+      case OpCode::exp:
       case OpCode::hard_swish:
+      case OpCode::log:
       case OpCode::logistic:
       case OpCode::relu:
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
       case OpCode::rsqrt:
+      case OpCode::sqrt:
       case OpCode::tanh:
       // Refused for their operands; files with them are seeds of target tflite.
       case OpCode::cast:
