@@ -66,7 +66,7 @@ Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
                       Weights weights) {
   // A node may become many layers, and nodes may share weights: a small file must not make a huge
   // model.
-  if (model_.layers().size() >= kMostLayers) {
+  if (model_.layers().size() >= kMostLayers + graph_.inputs.size()) {
     refuse("makes more than the {} layers that a model has at most", kMostLayers);
   }
   for (const auto& [key, tensor] : weights) {

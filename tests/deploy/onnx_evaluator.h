@@ -357,6 +357,9 @@ class OnnxEvaluator {
     if (node.op == "Elu")
       return map(node, [](double a, double) { return a < 0 ? std::expm1(a) : a; });
     if (node.op == "Erf") return map(node, [](double a, double) { return std::erf(a); });
+    if (node.op == "Relu") return map(node, [](double a, double) { return std::max(a, 0.0); });
+    if (node.op == "Exp") return map(node, [](double a, double) { return std::exp(a); });
+    if (node.op == "Log") return map(node, [](double a, double) { return std::log(a); });
     if (node.op == "Sqrt") return map(node, [](double a, double) { return std::sqrt(a); });
     if (node.op == "Reciprocal") return map(node, [](double a, double) { return 1.0 / a; });
     if (node.op == "Tanh") return map(node, [](double a, double) { return std::tanh(a); });

@@ -21,7 +21,17 @@ void onnx_forms::elu(OnnxNodes& nodes, const Operands& o) { nodes.finish_functio
 
 void onnx_forms::exp(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Exp"); }
 
-void onnx_forms::log(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Log"); }
+/// Quantized values below 0 give the lowest value, as 0 does: ONNX has NaN for them.
+void onnx_forms::log(OnnxNodes& nodes, const Operands& o) {
+  const bool has_logarithm =
+      !o.input().is_quantized() || o.input().quantization.zero_point() == -128;
+  if (nodes.exact() || has_logarithm) return nodes.finish_function(o, "Log");
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const std::string x = values.node("Relu", {values.reals(o.op.inputs[0])}, name + "/above");
+  nodes.finish(values.node("Log", {x}, name + "/function"), out);
+}
 
 void onnx_forms::sqrt(OnnxNodes& nodes, const Operands& o) { nodes.finish_function(o, "Sqrt"); }
 

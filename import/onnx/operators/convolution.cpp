@@ -138,7 +138,7 @@ struct Transposed {
   Index channels;
   Index filters;
   Index groups;
-  /// Of the kernel, without and with what a dilation leaves out.
+  /// The kernel's height and width, without and with what a dilation leaves out.
   std::array<Index, 2> taps;
   std::array<Index, 2> size;
   std::array<Index, 2> strides;
