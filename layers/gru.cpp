@@ -1,11 +1,13 @@
 #include <octet/layers/graph.h>
 #include <octet/layers/gru.h>
 
+#include <utility>
+
 namespace octet {
 
 GRU::GRU(Index units, GRUOptions options)
-    : Recurrent(kType, units, options,
-                {.gates = {"z", "r", "n"}, .has_recurrent_bias = options.reset_after}) {}
+    : Recurrent(kType, units, std::move(options),
+                {.gates = {"z", "r", "n"}, .has_recurrent_bias = true}) {}
 
 std::vector<GraphValue> GRU::step(Graph& g, std::span<const GraphValue> x,
                                   std::span<const GraphValue> states) const {

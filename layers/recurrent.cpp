@@ -14,6 +14,8 @@ namespace octet {
 
 Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions options, Cell cell)
     : Layer(options.name), units_(units), options_(std::move(options)), cell_(std::move(cell)) {
+  // Behind a state that was reset, a second bias would do what the first does.
+  cell_.has_recurrent_bias = cell_.has_recurrent_bias && options_.reset_after;
   if (units < 1) {
     throw InvalidArgument(fmt::format("{}: expected at least 1 unit, found {}", type, units));
   }
@@ -137,6 +139,7 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
   std::vector<GraphValue> results = states.back();
   if (!options_.return_sequences) return results;
   std::vector<GraphValue> first_states;
+  first_states.reserve(states.size());
   for (const std::vector<GraphValue>& behind : states) first_states.push_back(behind[0]);
   if (order_ == StepOrder::backward) std::ranges::reverse(first_states);
   results[0] = g.stack(first_states);
