@@ -104,7 +104,7 @@ int train(application::Options options, int argc, char** argv) {
       .model_text = [&text] { return text; }};
   return application::run(program, argc, argv, [&] {
     if (!options.file.empty()) {
-      given.emplace(read_float_model(options.file), metadata_of(options.file));
+      given = GivenModel{read_float_model(options.file), metadata_of(options.file)};
       application::take_normalization(given->metadata, options);
     }
     // Scales that no step moves stay measured.
