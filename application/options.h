@@ -64,6 +64,8 @@ struct Options {
   /// Whether mean and deviation of every channel are measured on the training examples, instead of
   /// `mean` and `deviation`.
   bool normalize = false;
+  /// Whether `file` says mean and deviation, and not the command line.
+  bool taken_from_file = false;
   /// Whether FILE gets another last layer, for the classes of the data.
   bool fine_tunes = false;
   float dropout = 0.0F;
@@ -72,8 +74,6 @@ struct Options {
   /// each channel. Empty: 0 and 1.
   std::vector<float> mean;
   std::vector<float> deviation;
-  /// Whether `file` says mean and deviation, and not the command line.
-  bool taken_from_file = false;
   /// "balanced", or numbers with commas between; empty: all examples weigh alike.
   std::string class_weights;
   /// Epochs in float without a better score after which training ends with the best weights; 0:

@@ -30,7 +30,7 @@ using namespace octet::command_line;
 std::shared_ptr<octet::application::Options> add_training(
     CLI::App& command, int argc, char** argv, int& exit_code,
     void (*add_options)(CLI::App&, octet::application::Options&)) {
-  const auto options = std::make_shared<octet::application::Options>();
+  auto options = std::make_shared<octet::application::Options>();
   options->command = octet::shell_command(argc, argv);
   command
       .add_option("FILE", options->file,
