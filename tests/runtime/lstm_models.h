@@ -37,7 +37,7 @@ inline IntegerModel lstm_model(const SequenceLstm& of) {
   std::vector<std::int32_t> inputs = {b.add({"x", of.dtype, sequences(of.inputs), {}, x, {}})};
   for (const std::int32_t depth : {of.inputs, of.cells}) {
     for (int gate = 0; gate < 4; ++gate) {
-      const auto count = static_cast<std::size_t>(of.cells * depth);
+      const auto count = static_cast<std::size_t>(of.cells) * static_cast<std::size_t>(depth);
       inputs.push_back(b.constant("weights" + std::to_string(inputs.size()), {of.cells, depth},
                                   DType::int8, random_codes(count, draw), quant(0.01F, 0)));
     }
