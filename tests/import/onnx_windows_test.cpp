@@ -75,7 +75,8 @@ Tensor interpolated(const Tensor& x, Index height, Index width, const std::strin
     const double row = at(k / width % height, x.dim(2), height);
     const double column = at(k % width, x.dim(3), width);
     for (Index i = 0; i < x.dim(2) * x.dim(3); ++i) {
-      const double down = std::max(0.0, 1 - std::abs(row - double(i / x.dim(3))));
+      const Index of_row = i / x.dim(3);
+      const double down = std::max(0.0, 1 - std::abs(row - double(of_row)));
       const double along = std::max(0.0, 1 - std::abs(column - double(i % x.dim(3))));
       const float pixel = x.data()[k / (height * width) * x.dim(2) * x.dim(3) + i];
       y.mutable_data()[k] += static_cast<float>(down * along) * pixel;
@@ -240,11 +241,11 @@ TEST(OnnxSequences, ArePooledAndPadded) {
     const Tensor y = import_onnx(bytes).forward(permute(x, {0, 2, 1}));
     return y.rank() == 3 ? permute(y, {0, 2, 1}) : y;
   };
-  const auto pool = [](const char* op, Integers size, Integers strides, Integers pads) {
-    return node(
-        op, {"r"}, "y",
-        {attribute("kernel_shape", std::move(size)), attribute("strides", std::move(strides)),
-         attribute("pads", std::move(pads)), attribute("count_include_pad", std::int64_t{1})});
+  const auto pool = [](const char* op, const Integers& size, const Integers& strides,
+                       const Integers& pads) {
+    return node(op, {"r"}, "y",
+                {attribute("kernel_shape", size), attribute("strides", strides),
+                 attribute("pads", pads), attribute("count_include_pad", std::int64_t{1})});
   };
   const Message first = node("MaxPool", {"x"}, "m", {attribute("kernel_shape", Integers{1})});
   const Message relu = node("Relu", {"m"}, "r");

@@ -341,6 +341,7 @@ inline DrawnOperator drawn_smooth(Draw& draw, const GeluOrElu& form) {
   const IntegerModel model = draw_smooth(draw, form);
   return {model, by_values<std::int8_t>([model, form](const auto& x, Rounding rounding) {
             std::vector<std::int8_t> y;
+            y.reserve(x.size());
             for (const std::int8_t value : x) {
               y.push_back(naive_smooth(value, model, form, rounding));
             }
@@ -353,6 +354,7 @@ inline DrawnOperator drawn_function(Draw& draw, OpCode code) {
   const IntegerModel model = draw_function(draw, code);
   return {model, by_values<std::int8_t>([model, code](const auto& x, Rounding) {
             std::vector<std::int8_t> y;
+            y.reserve(x.size());
             for (const std::int8_t value : x) y.push_back(naive_function(value, model, code));
             return y;
           }),
@@ -363,6 +365,7 @@ inline DrawnOperator drawn_function(Draw& draw, OpCode code) {
 inline DrawnOperator drawn_hard_swish(const QuantParams& in, const QuantParams& out) {
   return {hard_swish_model(in, out), by_values<std::int8_t>([in, out](const auto& x, Rounding) {
             std::vector<std::int8_t> y;
+            y.reserve(x.size());
             for (const std::int8_t value : x) {
               y.push_back(naive_hard_swish(value, {in.scale(), in.zero_point()},
                                            {out.scale(), out.zero_point()}));

@@ -18,7 +18,7 @@ inline IntegerModel cast_model(DType from, DType to) {
 }
 
 /// Three indices of rows of two values, 0 to 9.
-inline IntegerModel gather_model(DType dtype = DType::float32, QuantParams grid = {}) {
+inline IntegerModel gather_model(DType dtype = DType::float32, const QuantParams& grid = {}) {
   RawModelBuilder b;
   b.model.inputs = {b.add({"indices", DType::int32, {1, 3}, {}, {}, {}})};
   std::vector<float> floats;

@@ -11,20 +11,20 @@ namespace octet::test {
 
 using Change = std::function<void(IntegerModel&)>;
 
-inline Change shape(std::size_t tensor, Extents extents) {
+inline Change shape(std::size_t tensor, const Extents& extents) {
   return [=](IntegerModel& m) {
     m.tensors[tensor].shape = extents;
     m.tensors[tensor].shape_signature.clear();
   };
 }
 /// A constant of other extents, and of as many bytes as they need.
-inline Change constant(std::size_t tensor, Extents extents, std::size_t bytes) {
+inline Change constant(std::size_t tensor, const Extents& extents, std::size_t bytes) {
   return [=](IntegerModel& m) {
     m.tensors[tensor].shape = extents;
     m.tensors[tensor].data.resize(bytes);
   };
 }
-inline Change signature(std::size_t tensor, Extents extents) {
+inline Change signature(std::size_t tensor, const Extents& extents) {
   return [=](IntegerModel& m) { m.tensors[tensor].shape_signature = extents; };
 }
 inline Change dtype(std::size_t tensor, DType type) {
