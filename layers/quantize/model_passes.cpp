@@ -1,5 +1,9 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/layers/activation.h>
+#include <octet/layers/input.h>
 #include <octet/layers/quantize/model_passes.h>
+#include <octet/layers/quantize/step_rules.h>
 
 namespace octet {
 namespace {
@@ -30,6 +34,33 @@ std::vector<std::optional<std::size_t>> fusible_clamps(
 
 bool needs_quantize_layer(const ValueForm& form, ResultRule rule) {
   return !form.is_integer || (rule == ResultRule::as_inputs && form.fixed_by);
+}
+
+std::vector<bool> indices_of(const Model& model) {
+  std::vector<bool> found(model.layers().size());
+  for (std::size_t i = found.size(); i-- > 0;) {
+    const Layer& layer = *model.layers()[model.used_layer(i)];
+    if (is_input(layer)) continue;
+    if (reads_indices(layer)) {
+      found[model.inputs_of(i)[0]] = true;
+    } else if (found[i] && moves_alone(layer)) {
+      for (const std::size_t input : model.inputs_of(i)) found[input] = true;
+    }
+  }
+  return found;
+}
+
+void require_index_readers(const Model& model, const std::vector<bool>& indices, std::size_t i) {
+  for (const std::size_t reader : model.readers(i)) {
+    const Layer& layer = *model.layers()[model.used_layer(reader)];
+    if (reads_indices(layer) || (indices[reader] && moves_alone(layer))) continue;
+    const Layer& found = *model.layers()[reader];
+    throw InvalidArgument(
+        fmt::format("quantize_model: expected layers that look up indices alone to read {} "
+                    "\"{}\", found \"{}\" of type {}; give that an input of its own",
+                    is_input(*model.layers()[i]) ? "input" : "layer", model.layers()[i]->name(),
+                    found.name(), found.type()));
+  }
 }
 
 }  // namespace octet

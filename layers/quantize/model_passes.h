@@ -25,4 +25,12 @@ std::vector<std::optional<std::size_t>> fusible_clamps(
 /// scale, as those of CONCATENATION, one whose own operator fixes another.
 bool needs_quantize_layer(const ValueForm& form, ResultRule rule);
 
+/// Leaves indices as they are: by layer, whether its result is looked up in a table, where it gets
+/// there by way of layers that move it, too.
+std::vector<bool> indices_of(const Model& model);
+
+/// Throws InvalidArgument that names a layer which reads the result of layer `i`, one of `indices`,
+/// and does not take it as indices.
+void require_index_readers(const Model& model, const std::vector<bool>& indices, std::size_t i);
+
 }  // namespace octet

@@ -127,22 +127,6 @@ void require_no_marks(const Model& model, std::string_view operation) {
   }
 }
 
-/// By layer: whether its result is looked up as indices, where they come by way of layers that move
-/// them, too.
-std::vector<bool> indices_of(const Model& model) {
-  std::vector<bool> found(model.layers().size());
-  for (std::size_t i = found.size(); i-- > 0;) {
-    const Layer& layer = *model.layers()[model.used_layer(i)];
-    if (is_input(layer)) continue;
-    if (reads_indices(layer)) {
-      found[model.inputs_of(i)[0]] = true;
-    } else if (found[i] && moves_alone(layer)) {
-      for (const std::size_t input : model.inputs_of(i)) found[input] = true;
-    }
-  }
-  return found;
-}
-
 /// Builds the quantized copy of a model, layer by layer.
 class Quantization {
  public:
@@ -225,36 +209,18 @@ class Quantization {
   void keep_indices() {
     for (std::size_t i = 0; i < indices_.size(); ++i) {
       const Layer& layer = *source_.layers()[i];
-      if (!indices_[i]) continue;
-      if (is_input(layer)) {
-        require_index_readers(i);
-        continue;
-      }
-      if (plans_[i].config == nullptr) continue;
+      const bool is_quantized = plans_[i].config != nullptr;
+      if (!indices_[i] || !(is_input(layer) || is_quantized)) continue;
       const bool is_shared = source_.used_layer(i) != i || source_.is_reused(i);
-      if (!moves_alone(layer) || plans_[i].own_config || is_shared) {
+      if (is_quantized && (!moves_alone(layer) || plans_[i].own_config || is_shared)) {
         throw InvalidArgument(fmt::format(
             "quantize_model: expected indices, which have no scale, to come from an input by way "
             "of layers that move them and are used once, found \"{}\" of type {}, whose result "
             "would be quantized; leave it in_float(), or give the indices an input of their own",
             layer.name(), layer.type()));
       }
-      require_index_readers(i);
+      require_index_readers(source_, indices_, i);
       plans_[i] = {};
-    }
-  }
-
-  /// Throws InvalidArgument where a layer reads the result of layer `i` that takes no indices.
-  void require_index_readers(std::size_t i) const {
-    for (const std::size_t reader : source_.readers(i)) {
-      const Layer& layer = *source_.layers()[source_.used_layer(reader)];
-      if (reads_indices(layer) || (indices_[reader] && moves_alone(layer))) continue;
-      const Layer& found = *source_.layers()[reader];
-      throw InvalidArgument(fmt::format(
-          "quantize_model: expected layers that look up indices alone to read {} \"{}\", found "
-          "\"{}\" of type {}; give that an input of its own",
-          is_input(*source_.layers()[i]) ? "input" : "layer", source_.layers()[i]->name(),
-          found.name(), found.type()));
     }
   }
 

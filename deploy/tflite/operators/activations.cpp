@@ -16,7 +16,6 @@ int gelu_release(int /*version*/) { return 20900; }
 
 int rsqrt_release(int version) { return version >= 2 ? 20500 : 11000; }
 
-/// Version 2 has int8 as well.
 int exp_release(int version) { return version >= 2 ? 21200 : 10700; }
 
 int log_release(int version) { return version >= 2 ? 21400 : 11400; }
@@ -30,6 +29,14 @@ int sigmoid_version(const Operands& o) {
 int sigmoid_release(int version) { return version >= 3 ? 20300 : release_of_tables(version); }
 
 int hard_swish_release(int /*version*/) { return 11500; }
+
+/// An operator whose version 2 has int8 as well.
+TfliteOperator of_floats_and_int8(int (*release)(int version), const OptionsForm& options) {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = release,
+          .options = options};
+}
 
 }  // namespace
 
@@ -76,39 +83,18 @@ TfliteOperator tflite_forms::elu() {
 }
 
 TfliteOperator tflite_forms::gelu() {
-  return {.highest_version = 2,
-          .required_version = version_of_types,
-          .first_release = gelu_release,
-          .options = kOptional<tflite::GeluOptions, GeluAttributes>};
+  return of_floats_and_int8(gelu_release, kOptional<tflite::GeluOptions, GeluAttributes>);
 }
 
-TfliteOperator tflite_forms::rsqrt() {
-  return {.highest_version = 2,
-          .required_version = version_of_types,
-          .first_release = rsqrt_release,
-          .options = kNoOptions};
-}
+TfliteOperator tflite_forms::rsqrt() { return of_floats_and_int8(rsqrt_release, kNoOptions); }
 
 TfliteOperator tflite_forms::exp() {
-  return {.highest_version = 2,
-          .required_version = version_of_types,
-          .first_release = exp_release,
-          .options = kEmpty<tflite::ExpOptions>};
+  return of_floats_and_int8(exp_release, kEmpty<tflite::ExpOptions>);
 }
 
-TfliteOperator tflite_forms::log() {
-  return {.highest_version = 2,
-          .required_version = version_of_types,
-          .first_release = log_release,
-          .options = kNoOptions};
-}
+TfliteOperator tflite_forms::log() { return of_floats_and_int8(log_release, kNoOptions); }
 
-TfliteOperator tflite_forms::sqrt() {
-  return {.highest_version = 2,
-          .required_version = version_of_types,
-          .first_release = sqrt_release,
-          .options = kNoOptions};
-}
+TfliteOperator tflite_forms::sqrt() { return of_floats_and_int8(sqrt_release, kNoOptions); }
 
 TfliteOperator tflite_forms::hard_swish() {
   return {.highest_version = 1,

@@ -145,11 +145,15 @@ struct Transposed {
   std::array<Index, 2> dilations;
 };
 
-/// A list of `axes` numbers for each of two ends, with those of the height 1 of sequences in front.
+/// The list `key`, `axes` numbers for each of its ends, and `otherwise` where the node has none.
+/// Sequences get a height of 1 in front of their steps. Throws for a list of another length.
 std::vector<std::int64_t> numbers_of(const Node& node, std::string_view key, std::size_t axes,
                                      std::size_t ends, std::int64_t otherwise) {
   std::vector<std::int64_t> given = node.integers(key);
-  given.resize(axes * ends, otherwise);
+  if (given.empty()) given.assign(axes * ends, otherwise);
+  if (given.size() != axes * ends) {
+    refuse("expected {} numbers as {}, found {}", axes * ends, key, given.size());
+  }
   for (std::size_t end = 0; axes == 1 && end < ends; ++end) {
     given.insert(given.begin() + static_cast<std::ptrdiff_t>(2 * end), otherwise);
   }
@@ -219,6 +223,9 @@ Padding2D cut_around(const Node& node, const Transposed& t, std::size_t axes) {
   const auto pads = numbers_of(node, "pads", axes, 2, 0);
   const auto more = numbers_of(node, "output_padding", axes, 1, 0);
   auto shape = node.integers("output_shape");
+  if (!shape.empty() && shape.size() < axes) {
+    refuse("expected {} numbers or more as output_shape, found {}", axes, shape.size());
+  }
   if (axes == 1 && !shape.empty()) shape.insert(shape.end() - 1, 1);
   const std::string automatic = node.text("auto_pad", "NOTSET");
   std::array<std::array<Index, 2>, 2> cut{};
