@@ -6,9 +6,9 @@ namespace octet {
 
 using GRUOptions = RecurrentOptions;
 
-/// A gated recurrent unit over sequences [steps, features], as in Keras with reset_after = true
-/// (Cho et al., 2014; the order of cuDNN). Behind step t, with the state h = 0 in front of the
-/// first:
+/// A gated recurrent unit over sequences [steps, features], by default as in Keras with reset_after
+/// = true (Cho et al., 2014; the order of cuDNN). Behind step t, with the state h = 0 in front of
+/// the first:
 ///
 ///   z = sigmoid(x_t Wz + bz + h Uz + cz)        r = sigmoid(x_t Wr + br + h Ur + cr)
 ///   n = tanh(x_t Wn + bn + r (h Un + cn))       h' = n + z (h - n)

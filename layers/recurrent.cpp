@@ -14,8 +14,12 @@ namespace octet {
 
 Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions options, Cell cell)
     : Layer(options.name), units_(units), options_(std::move(options)), cell_(std::move(cell)) {
+  if (!options_.reset_after && !cell_.has_recurrent_bias) {
+    throw InvalidArgument(
+        fmt::format("{}: expected reset_after to be left out, which GRU alone has", type));
+  }
   // Behind a state that was reset, a second bias would do what the first does.
-  cell_.has_recurrent_bias = cell_.has_recurrent_bias && options_.reset_after;
+  if (!options_.reset_after) cell_.has_recurrent_bias = false;
   if (units < 1) {
     throw InvalidArgument(fmt::format("{}: expected at least 1 unit, found {}", type, units));
   }
@@ -23,10 +27,6 @@ Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions option
     if (rate >= 0.0F && rate < 1.0F) continue;
     throw InvalidArgument(
         fmt::format("{}: expected dropout and recurrent_dropout in [0, 1), found {}", type, rate));
-  }
-  if (!options_.reset_after && type != "GRU") {
-    throw InvalidArgument(
-        fmt::format("{}: expected reset_after to be left out, which GRU alone has", type));
   }
   if (options_.truncation < 0) {
     throw InvalidArgument(

@@ -30,11 +30,11 @@ struct RecurrentOptions {
 /// and h Ug, h the state in front of the step, at first 0.
 ///
 /// Parameters: "kernel" [features, gates * units], glorot_uniform, "recurrent_kernel" [units, gates
-/// * units], orthogonal, and "bias" [gates * units], the gates side by side, as Keras has them.
-/// Quantized, a gate has a kernel of its own, and a value has one scale at all steps. The first
-/// states are further inputs, each [units] or [1, units], where the layer reads more than one,
-/// behind the mask if there is one: behind step t with mask m, a state h that would become h' is
-/// h + m (h' - h).
+/// * units], orthogonal, and "bias" [gates * units] or, with a second bias for h Ug, [2, gates *
+/// units], the gates side by side, as Keras has them. Quantized, a gate has a kernel of its own,
+/// and a value has one scale at all steps. The first states are further inputs, each [units] or [1,
+/// units], where the layer reads more than one, behind the mask if there is one: behind step t with
+/// mask m, a state h that would become h' is h + m (h' - h).
 class Recurrent : public Layer {
  public:
   /// How many states go from step to step; the first is the layer's result.
@@ -72,7 +72,7 @@ class Recurrent : public Layer {
   const RecurrentOptions& options() const { return options_; }
   /// The state h as gates read it: while training, parts of it are dropped.
   GraphValue read_state(Graph& graph, GraphValue h) const;
-  /// h Ug of the gate number `i`, for an h of read_state().
+  /// h Ug of the gate number `i`, for an h of read_state() or what becomes of it.
   GraphValue recurrent_product(Graph& graph, GraphValue h, std::size_t i) const;
   /// h Ug of every gate.
   std::vector<GraphValue> recurrent_products(Graph& graph, GraphValue h) const;

@@ -180,6 +180,15 @@ Imported permuted(const Imported& x, const std::vector<Index>& axes);
 /// `x` with each of its axes in the model, those of extent 1 behind the others.
 Imported with_all_axes(Builder& builder, const Node& node, const Imported& x);
 
+/// The list `key` of one number per axis as height, width; `otherwise`, 0 or 1, where the node has
+/// none, and for the height of sequences, which are of rank 1. Throws for lists of another length,
+/// and for numbers below `otherwise` or above 2^31 - 1.
+std::array<Index, 2> pair_of(const Node& node, std::string_view key, std::size_t rank,
+                             Index otherwise);
+
+/// The zeros in front of and behind height and width, from "pads". Throws as pair_of().
+std::array<std::array<Index, 2>, 2> pads_of(const Node& node, std::size_t rank);
+
 /// How a window slides over an image, from the attributes that Conv and pools share.
 struct WindowOptions {
   std::array<Index, 2> strides = {1, 1};

@@ -39,6 +39,21 @@ Imported elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> 
   return result;
 }
 
+Imported of_two(Builder& builder, const Node& node, std::unique_ptr<Layer> layer, const Imported& a,
+                const Imported& b, bool not_negative) {
+  Imported result = builder.add(node, std::move(layer), {a, b}, a.axes);
+  result.logical = a.logical;
+  result.flattened = a.flattened;
+  result.not_negative = not_negative;
+  return result;
+}
+
+Imported function_of(Builder& builder, const Node& node, UnaryFunction function,
+                     const Imported& x) {
+  return elementwise(builder, node, std::make_unique<MathFunction>(function), x,
+                     function != UnaryFunction::log);
+}
+
 Imported affine(Builder& builder, const Node& node, const Imported& x, Tensor gamma, Tensor beta) {
   const auto all = [](const Tensor& tensor, float value) {
     return std::ranges::all_of(tensor.span(), [value](float v) { return v == value; });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/import/onnx/builder.h>
+#include <octet/layers/math_function.h>
 
 // Layers that work on each element, and constants with a value for each channel.
 
@@ -9,6 +10,13 @@ namespace octet::detail::onnx_import {
 /// Adds a layer that computes each element by itself: its result lies as `x` does.
 Imported elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
                      const Imported& x, bool not_negative, Weights weights = {});
+
+/// Adds a layer that computes each element from those of `a` and `b`, which lie alike.
+Imported of_two(Builder& builder, const Node& node, std::unique_ptr<Layer> layer, const Imported& a,
+                const Imported& b, bool not_negative);
+
+/// Adds exp, log or sqrt of each element.
+Imported function_of(Builder& builder, const Node& node, UnaryFunction function, const Imported& x);
 
 /// `x` with that axis last, where the model has its channels, along which a constant varies that
 /// broadcasts to `x`. Throws InvalidArgument for a constant that varies along several axes, or that

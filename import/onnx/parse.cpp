@@ -184,6 +184,11 @@ Graph graph_of(const onnx::ModelProto& model, std::size_t file_bytes,
   check_values(graph);
   graph.budget = file_bytes + tensors.external_bytes() + kLeastBudget;
   graph.filled_budget = kFilled;
+  for (const auto& [name, constant] : graph.constants) graph.names.insert(name);
+  for (const GraphInput& input : graph.inputs) graph.names.insert(input.name);
+  for (const Node& node : graph.nodes) {
+    graph.names.insert(node.outputs.begin(), node.outputs.end());
+  }
   renew(graph);
   return graph;
 }
@@ -217,11 +222,6 @@ Graph parse(std::span<const std::uint8_t> bytes,
   Graph graph;
   with_model(bytes,
              [&](const onnx::ModelProto& model) { graph = graph_of(model, bytes.size(), folder); });
-  for (const auto& [name, constant] : graph.constants) graph.names.insert(name);
-  for (const GraphInput& input : graph.inputs) graph.names.insert(input.name);
-  for (const Node& node : graph.nodes) {
-    graph.names.insert(node.outputs.begin(), node.outputs.end());
-  }
   return graph;
 }
 

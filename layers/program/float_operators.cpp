@@ -75,6 +75,27 @@ Tensor gelu(const Tensor& x, bool approximate) {
       [form](float v) { return detail::gelu_slope(v, form); });
 }
 
+/// log(x). Quantized, 0 stands for values up to half a step, which has a logarithm: so a range can
+/// be measured of results, the lowest of which LOG gives for 0.
+Tensor natural_log(const Tensor& x) {
+  const Tensor read =
+      x.quantization() == nullptr ? x : clamp(x, 0.5F * x.quantization()->scale(), kUnbounded);
+  return smooth("log", Work::transcendental, read, detail::logarithm, detail::logarithm_slope);
+}
+
+/// sqrt(x). Throws InvalidArgument where quantized values are below 0: runtimes end a run there.
+Tensor square_root(const Step& step, const Tensor& x) {
+  const auto is_negative = [](float v) { return v < 0.0F; };
+  if (x.quantization() != nullptr && std::ranges::any_of(x.span(), is_negative)) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\" of type {}: expected a square root of values that are not below 0, found "
+        "{}; put a ReLU in front",
+        step.layer->name(), step.layer->type(), std::ranges::min(x.span())));
+  }
+  return smooth(
+      "sqrt", Work::map_floats, x, [](float v) { return std::sqrt(v); }, detail::square_root_slope);
+}
+
 /// 1 / sqrt(x). Quantized, RSQRT gives its largest value at 0, where there is no infinity: so do
 /// values that were rounded to 0, the value of the least above 0 that there can be, or is.
 Tensor inverse_sqrt(const Tensor& x) {
@@ -211,11 +232,9 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::exp:
       return smooth("exp", Work::transcendental, x[0], detail::exponential, detail::exponential);
     case OpCode::log:
-      return smooth("log", Work::transcendental, x[0], detail::logarithm, detail::logarithm_slope);
+      return natural_log(x[0]);
     case OpCode::sqrt:
-      return smooth(
-          "sqrt", Work::map_floats, x[0], [](float v) { return std::sqrt(v); },
-          detail::square_root_slope);
+      return square_root(step, x[0]);
     case OpCode::rsqrt:
       return inverse_sqrt(x[0]);
     case OpCode::logistic:

@@ -186,36 +186,68 @@ TEST(OnnxArithmetic, MaxOfXAndAlphaXIsALeakyReLU) {
   }
 }
 
+double softplus_of(double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); }
+
 TEST(OnnxArithmetic, FunctionsOfOneValue) {
-  const Tensor x = Tensor::from({2, 3}, {-7, -1.5F, -0.1F, 0.2F, 1, 6});
-  const auto softplus = [](double v) { return std::log1p(std::exp(v)); };
   struct Case {
     std::vector<Message> nodes;
     std::function<double(double)> formula;
+    float most = 6;
   };
   const std::vector<Case> cases = {
       {{node("Exp", {"x"}, "y")}, [](double v) { return std::exp(v); }},
       {{node("Sigmoid", {"x"}, "s"), node("Log", {"s"}, "y")},
-       [](double v) { return -std::log1p(std::exp(-v)); }},
+       [](double v) { return -softplus_of(-v); }},
       {{node("Mul", {"x", "x"}, "s"), node("Sqrt", {"s"}, "y")},
        [](double v) { return std::abs(v); }},
       {{node("Relu", {"x"}, "s"), node("Pow", {"s", "half"}, "y")},
        [](double v) { return std::sqrt(std::max(v, 0.0)); }},
-      {{node("Softplus", {"x"}, "y")}, softplus},
-      {{node("Mish", {"x"}, "y")}, [&](double v) { return v * std::tanh(softplus(v)); }}};
+      {{node("Softplus", {"x"}, "y")}, softplus_of, 120},
+      {{node("Mish", {"x"}, "y")}, [](double v) { return v * std::tanh(softplus_of(v)); }, 120}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const Tensor y = computed(onnx_file({-1, 3}, cases[i].nodes, {real("half", 0.5F)}, 18), x);
+    const float most = cases[i].most;
+    const Tensor x = Tensor::from({2, 3}, {-most, -1.5F, -0.1F, 0.2F, 1, most});
+    const Model model = import_onnx(onnx_file({-1, 3}, cases[i].nodes, {real("half", 0.5F)}, 18));
+    const Tensor y = model.forward(x);
     for (std::size_t k = 0; k < 6; ++k) {
       const double expected = cases[i].formula(double{x.span()[k]});
       EXPECT_NEAR(y.span()[k], expected, 1e-5 * std::max(1.0, expected)) << i;
     }
+    // In integers, too.
+    const Tensor near = Tensor::from({4, 3}, {-4, -3.5F, -3, -2, -1, 0, 0.5F, 1, 2, 3, 4, 5});
+    const Model quantized = quantize_post_training(model, std::vector{near});
+    const Tensor floats = model.forward(near);
+    const Tensor integers = quantized.forward(near);
+    const float steps = 0.02F * std::ranges::max(floats.span()) + 0.1F;
+    for (std::size_t k = 0; k < 12; ++k) {
+      EXPECT_NEAR(integers.span()[k], floats.span()[k], steps) << i;
+    }
   }
-  const Tensor logs = computed(onnx_file({-1, 3}, {node("LogSoftmax", {"x"}, "y")}, {}, 13), x);
+}
+
+TEST(OnnxArithmetic, LogSoftmaxIsTheLogarithmOfASoftmax) {
+  const Tensor x = Tensor::from({2, 3}, {-7, -1.5F, -0.1F, 0.2F, 1, 6});
+  const Model model = import_onnx(onnx_file({-1, 3}, {node("LogSoftmax", {"x"}, "y")}, {}, 13));
+  const Tensor logs = model.forward(x);
   for (std::size_t k = 0; k < 6; ++k) {
     double sum = 0;
     for (std::size_t j = k / 3 * 3; j < k / 3 * 3 + 3; ++j) sum += std::exp(double{x.span()[j]});
     EXPECT_NEAR(logs.span()[k], double{x.span()[k]} - std::log(sum), 1e-5);
   }
+  // e^-7 is 0 as an int8 softmax, of which the logarithm is that of half a step.
+  const Tensor integers = quantize_post_training(model, std::vector{x}).forward(x);
+  EXPECT_NEAR(integers.span()[0], std::log(0.5 / 256), 0.05);
+  EXPECT_NEAR(integers.span()[2], logs.span()[2], 0.05);
+}
+
+TEST(OnnxArithmetic, ARootOfIntegersBelowZeroIsRefused) {
+  const Model model = import_onnx(onnx_file({-1, 3}, {node("Sqrt", {"x"}, "y")}));
+  expect_throws<InvalidArgument>(
+      [&] {
+        static_cast<void>(
+            quantize_post_training(model, std::vector{Tensor::from({1, 3}, {-0.5F, 1, 2})}));
+      },
+      {"of type MathFunction", "not below 0", "ReLU"});
 }
 
 }  // namespace

@@ -130,5 +130,15 @@ TEST(OnnxOpsets, MatMulContractsTheLastAxis) {
   }
 }
 
+// The constant that Reshape's attribute becomes has a name that the file does not have.
+TEST(OnnxOpsets, WhatIsMadeOfAnAttributeTakesNoNameOfTheFile) {
+  const auto file = onnx_file(
+      {-1, 4, 5, 3},
+      {node("Reshape", {"x"}, "r", {attribute("shape", std::vector<std::int64_t>{-1, 60})}),
+       node("Mul", {"r", "r/renewed"}, "y", {attribute("broadcast", std::int64_t{1})})},
+      {floats("r/renewed", {60})}, 4);
+  EXPECT_EQ(import_onnx(file).output_shape(), (Shape{60}));
+}
+
 }  // namespace
 }  // namespace octet::test::onnx_opsets_test

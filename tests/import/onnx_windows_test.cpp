@@ -132,7 +132,6 @@ Tensor scattered(const Tensor& x, Index filters, Index stride, Index cut_front, 
 }
 
 TEST(OnnxConvTranspose, AddsAKernelForEveryPixel) {
-  const Tensor x = Tensor::uniform({2, 3, 4, 4}, Random(7), -1.0F, 1.0F);
   struct Case {
     std::vector<Message> attributes;
     Index stride;
@@ -140,6 +139,7 @@ TEST(OnnxConvTranspose, AddsAKernelForEveryPixel) {
     Index size;
     Index groups = 1;
     Index dilation = 1;
+    Index channels = 3;
   };
   const Message groups = attribute("group", std::int64_t{3});
   const Message strides = attribute("strides", Integers{2, 2});
@@ -154,15 +154,22 @@ TEST(OnnxConvTranspose, AddsAKernelForEveryPixel) {
        8},
       {{strides, attribute("auto_pad", "SAME_UPPER")}, 2, 0, 8},
       {{strides, attribute("output_shape", Integers{7, 7})}, 2, 1, 7},
+      {{strides, attribute("output_shape", Integers{2, 2, 7, 7}),
+        attribute("output_padding", Integers{1, 1})},
+       2,
+       2,
+       7},
       {{attribute("strides", Integers{5, 5})}, 5, 0, 18},
+      {{strides, attribute("group", std::int64_t{2})}, 2, 0, 9, 2, 1, 4},
       {{groups, strides}, 2, 0, 9, 3},
       {{attribute("dilations", Integers{2, 2})}, 1, 0, 8, 1, 2},
       {{groups, strides, attribute("dilations", Integers{3, 3})}, 2, 0, 13, 3, 3}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
+    const Tensor x = Tensor::uniform({2, c.channels, 4, 4}, Random(7), -1.0F, 1.0F);
     const Bytes file =
-        onnx_file({-1, 3, 4, 4}, {node("ConvTranspose", {"x", "w"}, "y", c.attributes)},
-                  {floats("w", {3, 2, 3, 3})});
+        onnx_file({-1, c.channels, 4, 4}, {node("ConvTranspose", {"x", "w"}, "y", c.attributes)},
+                  {floats("w", {c.channels, 2, 3, 3})});
     const Tensor expected = scattered(x, 2, c.stride, c.cut_front, c.size, c.groups, c.dilation);
     const Tensor found = computed(file, x);
     ASSERT_EQ(found.shape(), expected.shape()) << i;

@@ -98,6 +98,7 @@ TEST(SequenceLayers, RefuseShapesByName) {
       "key, the last two of as many steps of at least 1, found [4, 2], [3, 2], [2, 2]");
   EXPECT_THROW(GRU(0), InvalidArgument);
   EXPECT_THROW(LSTM(-1), InvalidArgument);
+  EXPECT_THROW(LSTM(2, {.reset_after = false}), InvalidArgument);
   EXPECT_THROW(MultiHeadAttention(0, 2), InvalidArgument);
 }
 

@@ -3,8 +3,6 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/leaky_relu.h>
-#include <octet/layers/math_function.h>
-#include <octet/layers/multiply.h>
 #include <octet/layers/prelu.h>
 #include <octet/layers/smooth_activations.h>
 
@@ -61,12 +59,6 @@ Imported import_hard_swish(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<HardSwish>(), false);
 }
 
-Imported function_of(Builder& builder, const Node& node, UnaryFunction function,
-                     const Imported& x) {
-  return elementwise(builder, node, std::make_unique<MathFunction>(function), x,
-                     function != UnaryFunction::log);
-}
-
 Imported import_exp(Builder& builder, const Node& node) {
   return function_of(builder, node, UnaryFunction::exp, builder.input(node, 0));
 }
@@ -77,36 +69,6 @@ Imported import_log(Builder& builder, const Node& node) {
 
 Imported import_sqrt(Builder& builder, const Node& node) {
   return function_of(builder, node, UnaryFunction::sqrt, builder.input(node, 0));
-}
-
-/// log(sigmoid(-x)), which is -softplus(x). Integers hold a sigmoid better than the e^x of
-/// log(1 + e^x), which has no bound.
-Imported negative_softplus(Builder& builder, const Node& node, const Imported& negative) {
-  const Imported share =
-      elementwise(builder, part_of(node, "/share"),
-                  std::make_unique<ActivationLayer>(Activation::sigmoid), negative, true);
-  return function_of(builder, part_of(node, "/log"), UnaryFunction::log, share);
-}
-
-Imported import_softplus(Builder& builder, const Node& node) {
-  const Imported negative =
-      scaled(builder, part_of(node, "/negative"), builder.input(node, 0), -1.0F);
-  Imported y = scaled(builder, node, negative_softplus(builder, node, negative), -1.0F);
-  y.not_negative = true;
-  return y;
-}
-
-/// x tanh(softplus(x)) = -x tanh(-softplus(x)).
-Imported import_mish(Builder& builder, const Node& node) {
-  const Imported negative =
-      scaled(builder, part_of(node, "/negative"), builder.input(node, 0), -1.0F);
-  const Imported gate = elementwise(builder, part_of(node, "/gate"),
-                                    std::make_unique<ActivationLayer>(Activation::tanh),
-                                    negative_softplus(builder, node, negative), false);
-  Imported y = builder.add(node, std::make_unique<Multiply>(), {negative, gate}, negative.axes);
-  y.logical = negative.logical;
-  y.flattened = negative.flattened;
-  return y;
 }
 
 /// Octet's is over the last axis of the model. Before opset 13, ONNX's is over `axis` and all
@@ -139,20 +101,18 @@ Imported import_log_softmax(Builder& builder, const Node& node) {
                      import_softmax(builder, part_of(node, "/softmax")));
 }
 
-constexpr std::array<Operator, 15> kActivations = {{{"Cast", import_cast},
+constexpr std::array<Operator, 13> kActivations = {{{"Cast", import_cast},
                                                     {"Exp", import_exp},
-                                                    {"Log", import_log},
-                                                    {"LogSoftmax", import_log_softmax},
-                                                    {"Mish", import_mish},
-                                                    {"Softplus", import_softplus},
-                                                    {"Sqrt", import_sqrt},
                                                     {"Gelu", import_gelu},
                                                     {"HardSwish", import_hard_swish},
                                                     {"LeakyRelu", import_leaky_relu},
+                                                    {"Log", import_log},
+                                                    {"LogSoftmax", import_log_softmax},
                                                     {"PRelu", import_prelu},
                                                     {"Relu", import_relu},
                                                     {"Sigmoid", import_sigmoid},
                                                     {"Softmax", import_softmax},
+                                                    {"Sqrt", import_sqrt},
                                                     {"Tanh", import_tanh}}};
 
 }  // namespace

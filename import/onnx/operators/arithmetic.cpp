@@ -3,7 +3,6 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
 #include <octet/layers/leaky_relu.h>
-#include <octet/layers/math_function.h>
 #include <octet/layers/maximum.h>
 #include <octet/layers/multiply.h>
 #include <octet/layers/smooth_activations.h>
@@ -188,19 +187,42 @@ Imported import_elu(Builder& builder, const Node& node) {
 
 Imported import_negative(Builder& builder, const Node& node) {
   const Imported& x = builder.input(node, 0);
-  return affine(builder, node, x, all_channels(x, -1.0F), all_channels(x, 0.0F));
+  return scaled(builder, node, x, -1.0F);
 }
 
 /// |x| = max(x, -x).
+Imported absolute(Builder& builder, const Node& node, const Imported& x) {
+  const Imported negative = scaled(builder, part_of(node, "/negative"), x, -1.0F);
+  return of_two(builder, node, std::make_unique<Maximum>(), x, negative, true);
+}
+
 Imported import_absolute(Builder& builder, const Node& node) {
+  return absolute(builder, node, builder.input(node, 0));
+}
+
+/// log(1 + e^x) = max(x, 0) - log(sigmoid(|x|)): integers hold a sigmoid from 1/2 to 1, and not an
+/// e^x, which has no bound.
+Imported softplus(Builder& builder, const Node& node, const Imported& x) {
+  const Imported share = elementwise(builder, part_of(node, "/share"),
+                                     std::make_unique<ActivationLayer>(Activation::sigmoid),
+                                     absolute(builder, part_of(node, "/absolute"), x), true);
+  const Imported log = function_of(builder, part_of(node, "/log"), UnaryFunction::log, share);
+  const Imported above =
+      elementwise(builder, part_of(node, "/above"), std::make_unique<ReLU>(), x, true);
+  return of_two(builder, node, std::make_unique<Subtract>(), above, log, true);
+}
+
+Imported import_softplus(Builder& builder, const Node& node) {
+  return softplus(builder, node, builder.input(node, 0));
+}
+
+/// x tanh(softplus(x)).
+Imported import_mish(Builder& builder, const Node& node) {
   const Imported x = builder.input(node, 0);
-  const Imported negative =
-      affine(builder, part_of(node, "/negative"), x, all_channels(x, -1.0F), all_channels(x, 0.0F));
-  Imported result = builder.add(node, std::make_unique<Maximum>(), {x, negative}, x.axes);
-  result.logical = x.logical;
-  result.flattened = x.flattened;
-  result.not_negative = true;
-  return result;
+  const Imported gate = elementwise(builder, part_of(node, "/gate"),
+                                    std::make_unique<ActivationLayer>(Activation::tanh),
+                                    softplus(builder, part_of(node, "/softplus"), x), true);
+  return of_two(builder, node, std::make_unique<Multiply>(), x, gate, false);
 }
 
 /// x, x x, or the root of x.
@@ -211,18 +233,12 @@ Imported import_power(Builder& builder, const Node& node) {
                              ? given.real()
                              : static_cast<float>(given.integers().front());
   if (exponent == 1.0F) return x;
-  if (exponent == 0.5F) {
-    return elementwise(builder, node, std::make_unique<MathFunction>(UnaryFunction::sqrt), x, true);
-  }
+  if (exponent == 0.5F) return function_of(builder, node, UnaryFunction::sqrt, x);
   if (exponent != 2.0F) refuse("expected an exponent of 0.5, 1 or 2, found {}", exponent);
-  Imported result = builder.add(node, std::make_unique<Multiply>(), {x, x}, x.axes);
-  result.logical = x.logical;
-  result.flattened = x.flattened;
-  result.not_negative = true;
-  return result;
+  return of_two(builder, node, std::make_unique<Multiply>(), x, x, true);
 }
 
-constexpr std::array<Operator, 13> kArithmetic = {{{"Abs", import_absolute},
+constexpr std::array<Operator, 15> kArithmetic = {{{"Abs", import_absolute},
                                                    {"Add", import_arithmetic},
                                                    {"Clip", import_clip},
                                                    {"Div", import_arithmetic},
@@ -230,10 +246,12 @@ constexpr std::array<Operator, 13> kArithmetic = {{{"Abs", import_absolute},
                                                    {"HardSigmoid", import_hard_sigmoid},
                                                    {"Max", import_extreme},
                                                    {"Min", import_extreme},
+                                                   {"Mish", import_mish},
                                                    {"Mul", import_arithmetic},
                                                    {"Neg", import_negative},
                                                    {"Pow", import_power},
                                                    {"Selu", import_elu},
+                                                   {"Softplus", import_softplus},
                                                    {"Sub", import_arithmetic}}};
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <octet/layers/transposed_conv2d.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace octet::detail::onnx_import {
 namespace {
@@ -132,56 +134,32 @@ Imported import_conv(Builder& builder, const Node& node) {
                      std::move(tensors));
 }
 
-/// A transposed convolution over images; sequences have height 1.
+/// A transposed convolution over images; sequences have height 1. Pairs are height, width.
 struct Transposed {
   std::array<Index, 2> image;
   Index channels;
   Index filters;
   Index groups;
-  /// The kernel's height and width, without and with what a dilation leaves out.
+  /// The kernel's extents in the file, and with the zeros of the dilation.
   std::array<Index, 2> taps;
   std::array<Index, 2> size;
   std::array<Index, 2> strides;
   std::array<Index, 2> dilations;
+  /// The extents of the whole result, of which ONNX cuts off pads.
+  std::array<Index, 2> full;
 };
-
-/// The list `key`, `axes` numbers for each of its ends, and `otherwise` where the node has none.
-/// Sequences get a height of 1 in front of their steps. Throws for a list of another length.
-std::vector<std::int64_t> numbers_of(const Node& node, std::string_view key, std::size_t axes,
-                                     std::size_t ends, std::int64_t otherwise) {
-  std::vector<std::int64_t> given = node.integers(key);
-  if (given.empty()) given.assign(axes * ends, otherwise);
-  if (given.size() != axes * ends) {
-    refuse("expected {} numbers as {}, found {}", axes * ends, key, given.size());
-  }
-  for (std::size_t end = 0; axes == 1 && end < ends; ++end) {
-    given.insert(given.begin() + static_cast<std::ptrdiff_t>(2 * end), otherwise);
-  }
-  return given;
-}
 
 Transposed transposed_of(const Node& node, const Constant& weights, const Imported& x) {
   const Shape& from = weights.shape;
   const auto axes = static_cast<std::size_t>(x.logical.rank() - 1);
-  const auto pair = [&](std::string_view key) {
-    const std::vector<std::int64_t> given = numbers_of(node, key, axes, 1, 1);
-    return std::array<Index, 2>{given[0], given[1]};
-  };
   const auto last_two = [&](const Shape& shape) {
     return std::array<Index, 2>{axes == 2 ? shape.dim(-2) : 1, shape.dim(-1)};
   };
   const Index groups = node.integer("group", 1);
-  const std::array<Index, 2> strides = pair("strides");
-  const std::array<Index, 2> dilations = pair("dilations");
-  const auto is_number = [](Index n) { return n > 0 && n < (Index{1} << 31); };
   if (from.rank() != x.logical.rank() + 1 || weights.floats().empty() || from[0] != x.logical[0] ||
-      groups < 1 || from[0] % groups != 0 || !std::ranges::all_of(strides, is_number) ||
-      !std::ranges::all_of(dilations, is_number)) {
-    refuse(
-        "expected a kernel [{} channels, filters / {} groups, ...] and strides and dilations above "
-        "0, found {}, [{}] and [{}]",
-        x.logical[0], groups, from.to_string(), fmt::join(strides, ", "),
-        fmt::join(dilations, ", "));
+      groups < 1 || from[0] % groups != 0) {
+    refuse("expected a kernel [{} channels, filters / {} groups, ...], found {}", x.logical[0],
+           groups, from.to_string());
   }
   Transposed t{.image = last_two(x.logical),
                .channels = from[0],
@@ -189,9 +167,13 @@ Transposed transposed_of(const Node& node, const Constant& weights, const Import
                .groups = groups,
                .taps = last_two(from),
                .size = {},
-               .strides = strides,
-               .dilations = dilations};
-  for (std::size_t i = 0; i < 2; ++i) t.size[i] = (t.taps[i] - 1) * dilations[i] + 1;
+               .strides = pair_of(node, "strides", axes, 1),
+               .dilations = pair_of(node, "dilations", axes, 1),
+               .full = {}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    t.size[i] = (t.taps[i] - 1) * t.dilations[i] + 1;
+    t.full[i] = (t.image[i] - 1) * t.strides[i] + t.size[i];
+  }
   return t;
 }
 
@@ -217,36 +199,38 @@ Tensor transposed_kernel(const Constant& weights, const Transposed& t, const Sha
   return kernel;
 }
 
+/// The height and width that "output_shape" asks for, which may have batch and channels in front.
+std::optional<std::array<Index, 2>> asked_size(const Node& node, std::size_t axes) {
+  std::vector<std::int64_t> extents = node.integers("output_shape");
+  if (extents.empty()) return std::nullopt;
+  if (extents.size() == axes + 2) extents.erase(extents.begin(), extents.begin() + 2);
+  Node size;
+  size.attributes.insert_or_assign("output_shape", std::move(extents));
+  return pair_of(size, "output_shape", axes, 1);
+}
+
 /// How many rows and columns of a transposed convolution's result are cut off in front and behind.
 /// Throws where there are fewer than asked for.
 Padding2D cut_around(const Node& node, const Transposed& t, std::size_t axes) {
-  const auto pads = numbers_of(node, "pads", axes, 2, 0);
-  const auto more = numbers_of(node, "output_padding", axes, 1, 0);
-  auto shape = node.integers("output_shape");
-  if (!shape.empty() && shape.size() < axes) {
-    refuse("expected {} numbers or more as output_shape, found {}", axes, shape.size());
-  }
-  if (axes == 1 && !shape.empty()) shape.insert(shape.end() - 1, 1);
+  auto cut = pads_of(node, axes);
+  const std::array<Index, 2> more = pair_of(node, "output_padding", axes, 0);
+  const auto asked = asked_size(node, axes);
   const std::string automatic = node.text("auto_pad", "NOTSET");
-  std::array<std::array<Index, 2>, 2> cut{};
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
   for (std::size_t i = 0; i < 2; ++i) {
-    const Index in = t.image[i];
-    const Index full = (in - 1) * t.strides[i] + t.size[i];
-    cut[i] = {pads[i], pads[i + 2] - more[i]};
-    const bool has_shape = shape.size() >= 2;
-    if (has_shape || automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-      const Index out = has_shape ? shape[shape.size() - 2 + i] : in * t.strides[i];
-      const Index rest = full - out;
-      const Index half = rest / 2;
-      cut[i] =
-          automatic == "SAME_UPPER" ? std::array{half, rest - half} : std::array{rest - half, half};
+    if (asked || same) {
+      const Index out = asked ? (*asked)[i] : t.image[i] * t.strides[i];
+      const Index rest = t.full[i] + more[i] - out;
+      const Index front = automatic == "SAME_UPPER" ? rest / 2 : rest - rest / 2;
+      cut[i] = {front, rest - front};
     }
-    const auto fits = [full](Index n) { return n >= 0 && n < full; };
-    if (!fits(cut[i][0]) || !fits(cut[i][1]) || cut[i][0] + cut[i][1] >= full) {
+    cut[i][1] -= more[i];
+    const auto fits = [&](Index n) { return n >= 0 && n < t.full[i]; };
+    if (!fits(cut[i][0]) || !fits(cut[i][1]) || cut[i][0] + cut[i][1] >= t.full[i]) {
       refuse(
           "expected a result that lies within the {} rows or columns of its kernel, found {} cut "
           "off in front and {} behind",
-          full, cut[i][0], cut[i][1]);
+          t.full[i], cut[i][0], cut[i][1]);
     }
   }
   return {.top = cut[0][0], .bottom = cut[0][1], .left = cut[1][0], .right = cut[1][1]};
@@ -283,10 +267,8 @@ Imported import_conv_transpose(Builder& builder, const Node& node) {
     result = builder.add(part, slice.clone(), {result}, axes);
   };
   // Octet's VALID has strides - kernel rows more where these are larger.
-  const Shape full = {(t.image[0] - 1) * t.strides[0] + t.size[0],
-                      (t.image[1] - 1) * t.strides[1] + t.size[1]};
-  kept(0, around.top, around.bottom + result.physical[0] - full[0]);
-  kept(1, around.left, around.right + result.physical[1] - full[1]);
+  kept(0, around.top, around.bottom + result.physical[0] - t.full[0]);
+  kept(1, around.left, around.right + result.physical[1] - t.full[1]);
   return rank == 3 ? result : builder.arranged(node, result, kSequenceAxes);
 }
 

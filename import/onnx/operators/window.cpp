@@ -9,31 +9,6 @@ namespace {
 
 constexpr Index kLargestInt32 = (Index{1} << 31) - 1;
 
-/// A list of one number per axis of the image as height, width.
-std::array<Index, 2> pair_of(const Node& node, std::string_view key, std::size_t rank,
-                             Index otherwise) {
-  const auto list = node.integers(key);
-  if (list.empty()) return {otherwise, otherwise};
-  const bool fits = list.size() == rank && std::ranges::all_of(list, [](std::int64_t n) {
-                      return n > 0 && n <= kLargestInt32;
-                    });
-  if (!fits)
-    refuse("expected {} numbers above 0 as {}, found [{}]", rank, key, fmt::join(list, ", "));
-  return rank == 1 ? std::array{Index{1}, list[0]} : std::array{list[0], list[1]};
-}
-
-/// The zeros in front of and behind each axis.
-std::array<std::array<Index, 2>, 2> pads_of(const Node& node, std::size_t rank) {
-  const auto list = node.integers("pads");
-  if (list.empty()) return {};
-  const bool fits = list.size() == 2 * rank && std::ranges::all_of(list, [](std::int64_t n) {
-                      return n >= 0 && n <= kLargestInt32;
-                    });
-  if (!fits) refuse("expected {} pads of 0 or more, found [{}]", 2 * rank, fmt::join(list, ", "));
-  if (rank == 1) return {{{0, 0}, {list[0], list[1]}}};
-  return {{{list[0], list[2]}, {list[1], list[3]}}};
-}
-
 /// One axis: what ONNX computes of its pads.
 struct Axis {
   Index before;
@@ -62,6 +37,31 @@ std::array<Index, 2> larger_half_in_front(const WindowAxis& window) {
 }
 
 }  // namespace
+
+std::array<Index, 2> pair_of(const Node& node, std::string_view key, std::size_t rank,
+                             Index otherwise) {
+  const auto list = node.integers(key);
+  if (list.empty()) return {otherwise, otherwise};
+  const bool fits = list.size() == rank && std::ranges::all_of(list, [=](std::int64_t n) {
+                      return n >= otherwise && n <= kLargestInt32;
+                    });
+  if (!fits) {
+    refuse("expected {} numbers {} as {}, found [{}]", rank,
+           otherwise > 0 ? "above 0" : "of 0 or more", key, fmt::join(list, ", "));
+  }
+  return rank == 1 ? std::array{otherwise, Index{list[0]}} : std::array<Index, 2>{list[0], list[1]};
+}
+
+std::array<std::array<Index, 2>, 2> pads_of(const Node& node, std::size_t rank) {
+  const auto list = node.integers("pads");
+  if (list.empty()) return {};
+  const bool fits = list.size() == 2 * rank && std::ranges::all_of(list, [](std::int64_t n) {
+                      return n >= 0 && n <= kLargestInt32;
+                    });
+  if (!fits) refuse("expected {} pads of 0 or more, found [{}]", 2 * rank, fmt::join(list, ", "));
+  if (rank == 1) return {{{0, 0}, {list[0], list[1]}}};
+  return {{{list[0], list[2]}, {list[1], list[3]}}};
+}
 
 WindowOptions window_of(const Node& node, const std::array<Index, 2>& size,
                         const std::array<Index, 2>& image, std::size_t rank) {
