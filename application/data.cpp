@@ -8,6 +8,7 @@
 #include <octet/train/data/load_data.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <tuple>
@@ -55,21 +56,38 @@ void require_labelled_for_options(const Dataset& data, const Options& options) {
   }
 }
 
-/// Refuses what would change the feature that says which steps are a sequence's.
-void require_mask_stays(const Dataset& train, const Options& options) {
+/// Refuses options that change the feature that says which steps are a sequence's.
+void require_mask_stays(const Dataset& train,
+                        std::initializer_list<std::pair<std::string, bool>> options) {
   if (!has_step_mask(train)) return;
-  for (const auto& [name, is_given] :
-       {std::pair{"--mean", !options.mean.empty() && !options.taken_from_file},
-        std::pair{"--std", !options.deviation.empty() && !options.taken_from_file},
-        std::pair{"--shift", options.shift > 0},
-        std::pair{"--augment", options.augmentation != Augmentation{}}}) {
-    if (!is_given) continue;
+  for (const auto& [name, changes] : options) {
+    if (!changes) continue;
     throw command_line::UsageError(
         fmt::format("{}: expected data without --padding mask, whose last feature says which steps "
                     "are a sequence's and has to stay, found '{}'; leave it out, or "
                     "take another --padding",
                     name, train.name()));
   }
+}
+
+/// A network that is made for one class says that class of everything.
+void require_several_classes(const Dataset& train, const Options& options) {
+  const bool is_made = options.file.empty() || (options.fine_tunes && options.classes < 2);
+  if (!is_made || train.outputs() != 1 || !train.has_labels() || train.classes() > 1) return;
+  throw command_line::UsageError(
+      fmt::format("--data: expected examples of two classes or more to train a network for, found "
+                  "one in '{}'; is it the folder or the file of a single class?",
+                  train.name()));
+}
+
+/// The normalization in a file. It has to fit the examples that the file says it takes, or those
+/// given where it does not say.
+Normalization normalization_in(const std::string& file, const IntegerModel& model,
+                               const Shape& otherwise) {
+  return in_file(file, [&] {
+    const std::optional<DataDescription> description = description_in(model);
+    return normalization_of(model, description ? description->shape : otherwise);
+  });
 }
 
 }  // namespace
@@ -93,8 +111,16 @@ Normalization normalization_for(const DataSplit& data, const Options& options) {
         is_given ? "--mean and --std" : "--normalize"));
   }
   if (options.normalize) return as_options([&] { return measure_normalization(train); });
+  const std::string source =
+      options.file.empty() ? "" : fmt::format(", given or of {}", options.file);
+  const std::string mean = "--mean" + source;
+  const std::string deviation = "--std" + source;
   Normalization given{options.mean, options.deviation};
-  as_options([&] { given.require_fit(train.example_shape(), "--mean", "--std"); });
+  as_options([&] { given.require_fit(train.example_shape(), mean, deviation); });
+  if (!has_step_mask(train)) return given;
+  const auto last = static_cast<std::size_t>(train.example_shape().dim(-1) - 1);
+  require_mask_stays(
+      train, {{mean, given.mean_of(last) != 0.0F}, {deviation, given.deviation_of(last) != 1.0F}});
   return given;
 }
 
@@ -112,7 +138,9 @@ DataSplit prepared(DataSplit data, const Options& options, const Normalization& 
 
 DataSplit suitable(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
-  require_mask_stays(data.train, options);
+  require_several_classes(data.train, options);
+  require_mask_stays(data.train, {{"--shift", options.shift > 0},
+                                  {"--augment", options.augmentation != Augmentation{}}});
   if (data.train.outputs() == 1 && !data.train.has_labels()) {
     as_options([&] { require_unmoved_targets(options.augmentation, data.train.target_shape()); });
   }
@@ -125,8 +153,10 @@ std::map<std::string, std::string> example_metadata(const DataSplit& data,
   std::map<std::string, std::string> entries;
   const Dataset& train = data.train;
   std::vector<std::string> names = train.class_names();
-  while (!names.empty() && std::ssize(names) < network.output_shape().dim(-1)) {
-    names.push_back(std::to_string(names.size()));
+  if (!names.empty()) {
+    // One output value tells two classes apart.
+    const Index classes = std::max<Index>(network.output_shape().dim(-1), 2);
+    while (std::ssize(names) < classes) names.push_back(std::to_string(names.size()));
   }
   if (!train.front_end().empty()) entries[kFrontEndKey] = train.front_end();
   if (!names.empty()) entries[kClassesKey] = metadata_text(names);
@@ -155,16 +185,17 @@ DataOptions options_for(const std::string& file, const IntegerModel& model, cons
 }
 
 Dataset normalized_for(const std::string& file, const IntegerModel& model, const Dataset& data) {
-  const Normalization normalization = in_file(file, [&] { return normalization_of(model); });
+  const Normalization normalization = normalization_in(file, model, data.example_shape());
   return normalization.empty() ? data : normalized(data, normalization);
 }
 
-void take_normalization(const IntegerModel& model, Options& options) {
-  const Normalization of_file = in_file(options.file, [&] { return normalization_of(model); });
+void take_normalization(const IntegerModel& model, const Shape& input, Options& options) {
+  const Normalization of_file = normalization_in(options.file, model, input);
   const Normalization given{options.mean, options.deviation};
   if (options.normalize || !given.empty()) {
     // A file that says nothing of its examples leaves it open.
-    if (given == of_file || (of_file.empty() && !description_in(model))) return;
+    const bool says_nothing = of_file.empty() && !model.metadata.contains(kDataKey);
+    if (says_nothing || (!options.normalize && given == of_file)) return;
     throw command_line::UsageError(fmt::format(
         "{}: expected the normalization that {} was trained with, found another one; leave it out "
         "to take it from there",
@@ -175,7 +206,6 @@ void take_normalization(const IntegerModel& model, Options& options) {
   }
   options.mean = of_file.mean;
   options.deviation = of_file.deviation;
-  options.taken_from_file = !of_file.empty();
 }
 
 std::string task_of(const Dataset& data) {

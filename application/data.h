@@ -32,12 +32,13 @@ Dataset load_test(const std::string& path, const DataOptions& options);
 
 /// The data, once they are found to suit the options. Throws command_line::UsageError for options
 /// that need examples of one input with a class label each, or of one input and one output, where
-/// there are others.
+/// there are others; for options that change a mask of steps; and for labels of a single class that
+/// a network, or a new last layer, is to be made for.
 DataSplit suitable(DataSplit data, const Options& options);
 
 /// The normalization of --mean and --std, or that of --normalize, measured on the training
-/// examples. Throws command_line::UsageError where the numbers do not fit the examples, and for
-/// features of a front end.
+/// examples. Throws command_line::UsageError where the numbers do not fit the examples or change a
+/// mask of steps, and for features of a front end.
 Normalization normalization_for(const DataSplit& data, const Options& options);
 
 /// The data normalized, and their classes named by --class-names.
@@ -45,7 +46,7 @@ DataSplit prepared(DataSplit data, const Options& options, const Normalization& 
 
 /// The metadata that exported models carry of the examples that they were trained on: names of
 /// classes, how files became examples, normalization, front end. The network may have more output
-/// values than the data has classes: their names are the numbers.
+/// values than the data has classes, or a single one for one class: their names are the numbers.
 std::map<std::string, std::string> example_metadata(const DataSplit& data,
                                                     const Normalization& normalization,
                                                     const Model& network);
@@ -67,12 +68,13 @@ DataOptions options_for(const std::string& file, const IntegerModel& model, cons
                         const DataOptions& given, TakenOver what = TakenOver::all);
 
 /// The examples as the model of `file` takes them: normalized where it says so. Throws FormatError
-/// for damaged metadata.
+/// for damaged metadata, and for a normalization that does not fit the examples.
 Dataset normalized_for(const std::string& file, const IntegerModel& model, const Dataset& data);
 
-/// Takes the normalization that the model of Options::file was trained with. Throws
-/// command_line::UsageError for other numbers, and for any of a model that was trained without.
-void take_normalization(const IntegerModel& model, Options& options);
+/// Takes the normalization that the model of Options::file was trained with, whose input has the
+/// shape `input`. Throws command_line::UsageError for other numbers, and for any of a model that
+/// was trained without; FormatError as normalized_for().
+void take_normalization(const IntegerModel& model, const Shape& input, Options& options);
 
 /// Says in words which task the kind and shape of the targets make of the data: classification,
 /// regression, segmentation or reconstruction.

@@ -130,12 +130,21 @@ void require_one_loss(const Options& options, const Model& network, const Datase
   if (has_loss && !options.class_weights.empty()) {
     throw command_line::UsageError("--class-weights: weigh cross-entropy, found --loss too");
   }
-  if (!mixes_labels(options, train)) return;
+  const bool mixes = mixes_labels(options, train);
+  if (options.class_weights.empty() && !mixes) return;
+  const Index width = network.output_shape().dim(-1);
+  if (!options.class_weights.empty() && width != train.classes()) {
+    throw command_line::UsageError(
+        fmt::format("--class-weights: expected a model with an output value for each of the {} "
+                    "classes, found {}; leave them out",
+                    train.classes(), width));
+  }
+  if (!mixes) return;
   if (has_loss) {
     throw command_line::UsageError(
         "--augment: mixup trains with cross-entropy of shares of classes, found --loss too");
   }
-  if (network.output_shape().dim(-1) > 1) return;
+  if (width > 1) return;
   throw command_line::UsageError(
       "--augment: mixup: expected a model with an output value for each class, found one value; "
       "leave mixup out");

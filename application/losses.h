@@ -41,7 +41,8 @@ std::vector<float> class_weights_of(const Options& options, const Dataset& train
 bool mixes_labels(const Options& options, const Dataset& train);
 
 /// Throws command_line::UsageError for --loss beside --class-weights or mixup of labels, which
-/// choose the loss, and for mixup of labels where the network has a single output value.
+/// choose the loss; for class weights where the network has not an output value for each class, and
+/// for mixup of labels where it has a single one.
 void require_one_loss(const Options& options, const Model& network, const Dataset& train);
 
 /// Gives them to TrainerOptions or BitSearchOptions.

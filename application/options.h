@@ -64,8 +64,6 @@ struct Options {
   /// Whether mean and deviation of every channel are measured on the training examples, instead of
   /// `mean` and `deviation`.
   bool normalize = false;
-  /// Whether `file` says mean and deviation, and not the command line.
-  bool taken_from_file = false;
   /// Whether FILE gets another last layer, for the classes of the data.
   bool fine_tunes = false;
   float dropout = 0.0F;

@@ -26,6 +26,9 @@ Result read_metadata(const IntegerModel& model, const char* key, const Read& rea
   }
 }
 
+/// Channels, or classes, are on the last axis.
+Index last_extent(const Shape& example) { return example.rank() == 0 ? 1 : example.dim(-1); }
+
 float number_for(const std::vector<float>& list, std::size_t channel, float otherwise) {
   if (list.empty()) return otherwise;
   return list[list.size() > 1 ? channel : 0];
@@ -41,7 +44,7 @@ float Normalization::deviation_of(std::size_t channel) const {
 
 void Normalization::require_fit(const Shape& example, std::string_view mean_name,
                                 std::string_view deviation_name) const {
-  const auto channels = static_cast<std::size_t>(example.rank() == 0 ? 1 : example.dim(-1));
+  const auto channels = static_cast<std::size_t>(last_extent(example));
   for (const auto& [name, list] :
        {std::pair{mean_name, &mean}, std::pair{deviation_name, &deviation}}) {
     if (list->size() <= 1 || list->size() == channels) continue;
@@ -54,7 +57,7 @@ void Normalization::require_fit(const Shape& example, std::string_view mean_name
 
 void Normalization::apply(std::span<float> values, const Shape& example) const {
   require_fit(example);
-  const auto channels = static_cast<std::size_t>(example.rank() == 0 ? 1 : example.dim(-1));
+  const auto channels = static_cast<std::size_t>(last_extent(example));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t channel = i % channels;
     values[i] = (values[i] - mean_of(channel)) / deviation_of(channel);
@@ -75,8 +78,8 @@ std::vector<std::string> class_names_of(const IntegerModel& model) {
       model, kClassesKey,
       [](const nlohmann::json& list) { return list.get<std::vector<std::string>>(); });
   if (names.empty() || model.outputs.size() != 1) return names;
-  const Shape output = model.tensors[static_cast<std::size_t>(model.outputs[0])].example_shape();
-  const Index width = output.rank() == 0 ? 1 : output.dim(-1);
+  const Index width =
+      last_extent(model.tensors[static_cast<std::size_t>(model.outputs[0])].example_shape());
   const auto classes = static_cast<std::size_t>(width == 1 ? 2 : width);
   if (names.size() == classes) return names;
   throw FormatError(
@@ -107,6 +110,17 @@ Normalization normalization_of(const IntegerModel& model) {
         fmt::format("metadata '{}': expected none beside '{}', whose features are bytes that "
                     "firmware computes",
                     kNormalizationKey, kFrontEndKey));
+  }
+  return found;
+}
+
+Normalization normalization_of(const IntegerModel& model, const Shape& example) {
+  const Normalization found = normalization_of(model);
+  try {
+    found.require_fit(example);
+  } catch (const InvalidArgument& error) {
+    throw FormatError(
+        fmt::format("metadata '{}': {}; is it of another model?", kNormalizationKey, error.what()));
   }
   return found;
 }

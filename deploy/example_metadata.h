@@ -51,4 +51,8 @@ std::vector<std::string> class_names_of(const IntegerModel& model);
 /// for a model with a front end, whose features nothing normalizes.
 Normalization normalization_of(const IntegerModel& model);
 
+/// The normalization of a model that takes such examples. Throws FormatError as well for another
+/// number of means or deviations than Normalization::require_fit() takes.
+Normalization normalization_of(const IntegerModel& model, const Shape& example);
+
 }  // namespace octet

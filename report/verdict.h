@@ -29,10 +29,10 @@ std::string to_text(const Verdict& verdict);
 /// - hold: at an output they are significantly worse than float (McNemar's p below 0.05) by a
 ///   percentage point or more, or their mean absolute error is a tenth larger; or accuracy is not
 ///   above the share of the commonest class;
-/// - caution: it is, but by no more than chance (Wilson's interval), the integers are significantly
-///   worse by less, the interval of accuracy is wider than 10
-///   points, a class of 5 examples or more is never recognized, scores are those of training
-///   examples, or runtimes refuse the model.
+/// - caution: accuracy is above that share, but by no more than chance (Wilson's interval), the
+///   integers are significantly worse by less, the interval of accuracy is wider than 10 points, a
+///   class of 5 examples or more is never recognized, scores are those of training examples, or
+///   runtimes refuse the model.
 Verdict judge(const Report& report);
 
 }  // namespace octet

@@ -14,7 +14,7 @@ namespace octet::tools {
 Model read_float_model(const std::string& file, const octet::ImportOptions& options = {});
 
 /// What a file of read_float_model() says of the examples that it was trained on: a model that has
-/// nothing but metadata, none where the format carries none. Throws as read_tflite().
+/// nothing but metadata, and none of other formats than .tflite. Throws as read_tflite().
 IntegerModel metadata_of(const std::string& file);
 
 }  // namespace octet::tools

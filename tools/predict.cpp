@@ -37,9 +37,10 @@ OutputKind kind_of(const IntegerModel& model, const std::vector<std::string>& na
   if (shape.rank() > 1) return OutputKind::numbers;
   const bool is_one = shape.size() == 1;
   if (code == OpCode::logistic && is_one) return OutputKind::one_probability;
-  // A sigmoid of each class needs no sum of 1.
-  if (code == OpCode::softmax || code == OpCode::logistic) return OutputKind::probabilities;
+  if (code == OpCode::softmax) return OutputKind::probabilities;
   if (names.empty()) return OutputKind::numbers;
+  // A sigmoid of each class needs no sum of 1.
+  if (code == OpCode::logistic) return OutputKind::probabilities;
   return is_one ? OutputKind::one_logit : OutputKind::logits;
 }
 
@@ -104,7 +105,6 @@ class Predictor {
 
   void read_metadata() {
     names_ = class_names_of(model());
-    normalization_ = normalization_of(model());
     description_ = application::description_in(model()).value_or(plain_description());
     const Shape input = end(model().inputs[0]).example_shape();
     if (description_.shape.size() != input.size()) {
@@ -113,11 +113,7 @@ class Predictor {
                       "{}, found {}",
                       kDataKey, input.size(), input.to_string(), description_.shape.to_string()));
     }
-    try {
-      normalization_.require_fit(description_.shape);
-    } catch (const InvalidArgument& error) {
-      throw FormatError(fmt::format("metadata '{}': {}", kNormalizationKey, error.what()));
-    }
+    normalization_ = normalization_of(model(), description_.shape);
   }
 
   /// Stands in where the model does not say what it was trained on: features of the input's shape.

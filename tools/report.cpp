@@ -7,6 +7,7 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/lower.h>
+#include <octet/layers/quantize/ranges.h>
 #include <octet/report/measure.h>
 #include <octet/report/run_facts.h>
 #include <octet/report/verdict.h>
@@ -58,6 +59,8 @@ struct Leavings {
   fs::path shipped_file;
   IntegerModel in_float;
   IntegerModel shipped;
+  /// Whether no training with quantization has changed the weights.
+  bool is_calibrated = false;
   std::optional<Model> quantized;
   std::optional<Model> float_model;
   std::string metrics;
@@ -93,6 +96,9 @@ Leavings read_run(const fs::path& folder) {
   run.shipped = read_tflite(run.shipped_file);
   run.in_float = read_tflite(only_file(folder, "_float.tflite"));
   if (has_checkpoint(run.metrics)) run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
+  // No quantized model is saved then: the last checkpoint is that of the float model.
+  run.is_calibrated = run.quantized && !is_quantized(*run.quantized);
+  if (run.is_calibrated) run.quantized.reset();
   run.float_model = model_in(folder / "checkpoints" / "float.ckpt");
   // A checkpoint may be that of another run in this folder.
   if (run.float_model) {
@@ -112,7 +118,7 @@ std::string name_of(const fs::path& folder) {
 
 /// The data as the run read and normalized it, with the names that it gave classes.
 DataSplit load_as_trained(const ReportCommand& options, const Leavings& run) {
-  const std::string& file = options.folder;
+  const std::string file = run.shipped_file.string();
   DataSplit data = is_npz(options.data)
                        ? read_npz_split(options.data, options.data_options, run.in_float)
                        : application::load(options.data,
@@ -130,12 +136,12 @@ void report(const ReportCommand& options) {
   const Leavings run = read_run(options.folder);
   DataSplit data = load_as_trained(options, run);
   if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
-  Report found =
-      measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,
-                      run.float_model ? &*run.float_model : nullptr},
-                     data.train, data.test);
+  Report found = measure_report(
+      {run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,
+       run.float_model ? &*run.float_model : nullptr},
+      data.train, data.test, {.shipped_name = run.is_calibrated ? "calibrated" : ""});
   if (options.class_names.empty()) {
-    application::in_file(options.folder, [&] {
+    application::in_file(run.shipped_file.string(), [&] {
       const std::vector<std::string> names = class_names_of(run.shipped);
       if (!names.empty()) found.class_names = names;
     });

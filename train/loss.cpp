@@ -54,9 +54,11 @@ void check_shares(const Tensor& target) {
       fmt::format("binary_cross_entropy: expected targets in [0, 1], found {}", *wrong));
 }
 
+/// Outputs or targets of whatever shape as rows of classes.
 Tensor rows_of_classes(const Tensor& x) { return x.rank() == 2 ? x : x.reshape({-1, x.dim(-1)}); }
 
-// Types of their own, so that require_output_for() and loss_of_labels() find them in a Loss.
+// Types of their own, so that require_output_for() and detail::loss_of_labels() find them in a
+// Loss.
 
 struct CategoricalCrossEntropy {
   Tensor operator()(const Tensor& output, const Targets& targets) const {
@@ -117,7 +119,6 @@ struct CosineDistance {
   }
 };
 
-/// Outputs or targets of whatever shape as rows of classes.
 /// Throws InvalidArgument where a sigmoid ends an output that other layers read: the output comes
 /// without its logits.
 void refuse_sigmoid_read(const Model& model, std::size_t output) {
@@ -173,7 +174,7 @@ Loss categorical_cross_entropy() { return CategoricalCrossEntropy{}; }
 
 Loss binary_cross_entropy() { return BinaryCrossEntropy{}; }
 
-Loss loss_of_labels(const Loss& loss) {
+Loss detail::loss_of_labels(const Loss& loss) {
   if (loss.target<CategoricalCrossEntropy>() == nullptr) return loss;
   return [loss](const Tensor& output, const Targets& targets) {
     return loss(output, one_hot(targets, output.dim(-1)));

@@ -33,10 +33,6 @@ Loss one_hot_mean_squared_error();
 /// [n, height, width, classes].
 Loss categorical_cross_entropy();
 
-/// `loss` for examples with class labels: categorical_cross_entropy(), which mixup trains with,
-/// takes them as rows of 0 and 1; any other is as it is.
-Loss loss_of_labels(const Loss& loss);
-
 /// The mean over rows and outputs of -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), in a form
 /// that no x overflows. x are logits: the outputs, or what a sigmoid at the model's end reads.
 /// Targets are a tensor of the output's shape with values in [0, 1], or for a model of one output
@@ -85,5 +81,13 @@ Loss mean_absolute_error();
 /// The mean over rows of 1 - cos(output, target), each row one vector: 0 where they point the same
 /// way, 2 where opposite ways. Vectors shorter than 1e-6 count as being that long.
 Loss cosine_distance();
+
+namespace detail {
+
+/// `loss` for examples with class labels: categorical_cross_entropy(), which mixup trains with,
+/// takes them as rows of 0 and 1; any other is as it is.
+Loss loss_of_labels(const Loss& loss);
+
+}  // namespace detail
 
 }  // namespace octet

@@ -94,19 +94,58 @@ ConfusionMatrix counts_in(const Rows& rows, float threshold) {
 }
 
 /// What speaks for a class: its outputs; of two classes, how much larger they are than those of the
-/// other one; of a single output, it.
-std::vector<float> column_of(const Tensor& rows, Index column) {
-  std::vector<float> values;
+/// other one, which floats may not tell apart; of a single output, it.
+std::vector<double> column_of(const Tensor& rows, Index column) {
+  std::vector<double> values;
   for (Index row = 0; row < rows.dim(0); ++row) {
     const float* own = rows.data() + row * rows.dim(1);
-    values.push_back(rows.dim(1) == 2 ? own[column] - own[1 - column] : own[column]);
+    const double other = rows.dim(1) == 2 ? double{own[1 - column]} : 0.0;
+    values.push_back(double{own[column]} - other);
   }
   return values;
 }
 
+/// roc_auc() of scores in double.
+double area_under_curve(const std::vector<double>& scores, std::span<const std::int32_t> labels) {
+  require_equal("roc_auc", scores.size(), labels.size());
+  std::vector<std::pair<double, std::int32_t>> rows;
+  std::uint64_t ones = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if ((labels[i] != 0 && labels[i] != 1) || std::isnan(scores[i])) {
+      throw InvalidArgument(fmt::format(
+          "roc_auc: expected labels 0 and 1 and scores that are numbers, found {} and {} in row {}",
+          labels[i], static_cast<float>(scores[i]), i));
+    }
+    ones += static_cast<std::uint64_t>(labels[i]);
+    rows.emplace_back(scores[i], labels[i]);
+  }
+  const std::uint64_t zeros = labels.size() - ones;
+  if (ones == 0 || zeros == 0) {
+    throw InvalidArgument(fmt::format(
+        "roc_auc: expected examples of both labels, found {} of 0 and {} of 1", zeros, ones));
+  }
+  std::ranges::sort(rows);
+  // Pairs, twice, in whole numbers: an equal score is half a pair.
+  std::uint64_t pairs = 0;
+  std::uint64_t zeros_below = 0;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    std::size_t end = begin;
+    std::uint64_t equal_ones = 0;
+    for (; end < rows.size() && rows[end].first == rows[begin].first; ++end) {
+      equal_ones += static_cast<std::uint64_t>(rows[end].second);
+    }
+    const std::uint64_t equal_zeros = end - begin - equal_ones;
+    pairs += equal_ones * (2 * zeros_below + equal_zeros);
+    zeros_below += equal_zeros;
+    begin = end;
+  }
+  return static_cast<double>(pairs) / 2.0 /
+         (static_cast<double>(ones) * static_cast<double>(zeros));
+}
+
 double auc_of(const Rows& rows) {
   const Index width = rows.outputs.dim(1);
-  if (width <= 2) return roc_auc(column_of(rows.outputs, width - 1), rows.labels);
+  if (width <= 2) return area_under_curve(column_of(rows.outputs, width - 1), rows.labels);
   double sum = 0.0;
   for (Index label = 0; label < width; ++label) {
     Labels is_it(rows.labels.size());
@@ -118,7 +157,7 @@ double auc_of(const Rows& rows) {
           fmt::format("roc_auc: expected examples of class {} and of others, found {} and {}",
                       label, count, is_it.size() - count));
     }
-    sum += roc_auc(column_of(rows.outputs, label), is_it);
+    sum += area_under_curve(column_of(rows.outputs, label), is_it);
   }
   return sum / static_cast<double>(width);
 }
@@ -210,40 +249,7 @@ double top_k_accuracy(const Tensor& outputs, std::span<const std::int32_t> label
 }
 
 double roc_auc(std::span<const float> scores, std::span<const std::int32_t> labels) {
-  require_equal("roc_auc", scores.size(), labels.size());
-  std::vector<std::pair<float, std::int32_t>> rows;
-  std::uint64_t ones = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if ((labels[i] != 0 && labels[i] != 1) || std::isnan(scores[i])) {
-      throw InvalidArgument(fmt::format(
-          "roc_auc: expected labels 0 and 1 and scores that are numbers, found {} and {} in row {}",
-          labels[i], scores[i], i));
-    }
-    ones += static_cast<std::uint64_t>(labels[i]);
-    rows.emplace_back(scores[i], labels[i]);
-  }
-  const std::uint64_t zeros = labels.size() - ones;
-  if (ones == 0 || zeros == 0) {
-    throw InvalidArgument(fmt::format(
-        "roc_auc: expected examples of both labels, found {} of 0 and {} of 1", zeros, ones));
-  }
-  std::ranges::sort(rows);
-  // Pairs, twice, in whole numbers: an equal score is half a pair.
-  std::uint64_t pairs = 0;
-  std::uint64_t zeros_below = 0;
-  for (std::size_t begin = 0; begin < rows.size();) {
-    std::size_t end = begin;
-    std::uint64_t equal_ones = 0;
-    for (; end < rows.size() && rows[end].first == rows[begin].first; ++end) {
-      equal_ones += static_cast<std::uint64_t>(rows[end].second);
-    }
-    const std::uint64_t equal_zeros = end - begin - equal_ones;
-    pairs += equal_ones * (2 * zeros_below + equal_zeros);
-    zeros_below += equal_zeros;
-    begin = end;
-  }
-  return static_cast<double>(pairs) / 2.0 /
-         (static_cast<double>(ones) * static_cast<double>(zeros));
+  return area_under_curve({scores.begin(), scores.end()}, labels);
 }
 
 double mean_absolute_error_of(std::span<const float> outputs, std::span<const float> targets) {

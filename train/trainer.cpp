@@ -297,8 +297,9 @@ std::vector<Metric> Trainer::metrics_for(const Dataset& test) const {
   if (options_.test_loss || !test.has_labels() || std::ranges::any_of(callbacks_, needs)) {
     // Targets that an Augment mixes are labels in the test set.
     const Loss& loss = options_.loss;
-    metrics.insert(metrics.begin(),
-                   loss_metric(detail::kTestLoss, test.has_labels() ? loss_of_labels(loss) : loss));
+    metrics.insert(
+        metrics.begin(),
+        loss_metric(detail::kTestLoss, test.has_labels() ? detail::loss_of_labels(loss) : loss));
   }
   return metrics;
 }

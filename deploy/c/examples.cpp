@@ -3,8 +3,6 @@
 #include <octet/deploy/c/plan.h>
 #include <octet/deploy/c/text.h>
 
-#include <utility>
-
 // What C source says of the examples that the model was trained on: names of classes, and the
 // normalization of floats.
 
@@ -44,25 +42,15 @@ std::string number_text(const char* name, const std::vector<float>& numbers) {
 
 void read_example_metadata(const IntegerModel& model, CPlan& plan) {
   plan.class_names = class_names_of(model);
-  plan.normalization = normalization_of(model);
-  if (plan.normalization.empty()) return;
+  if (normalization_of(model).empty()) return;
   if (plan.inputs.size() != 1) {
     throw FormatError(
         fmt::format("c source: metadata '{}': expected a model of one input, found {}",
                     kNormalizationKey, plan.inputs.size()));
   }
   const ModelTensor& input = *plan.inputs[0].tensor;
-  const std::int32_t channels = input.shape.empty() ? 1 : input.shape.back();
-  const auto require_fitting = [&](const char* name, const std::vector<float>& numbers) {
-    if (numbers.size() <= 1 || std::cmp_equal(numbers.size(), channels)) return;
-    throw FormatError(fmt::format(
-        "c source: metadata '{}': expected one {}, or one for each of the {} channels of input "
-        "'{}', shape [{}], which are its last axis, found {}; is it of another model?",
-        kNormalizationKey, name, channels, input.name, fmt::join(input.shape, ", "),
-        numbers.size()));
-  };
-  require_fitting("mean", plan.normalization.mean);
-  require_fitting("deviation", plan.normalization.deviation);
+  plan.normalization =
+      normalization_of(model, input.shape.empty() ? Shape() : input.example_shape());
 }
 
 std::int64_t c_normalization_bytes(const CPlan& plan) {

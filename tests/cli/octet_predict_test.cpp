@@ -15,6 +15,7 @@
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/train/data/data_description.h>
+#include <octet/train/data/load_data.h>
 
 #include <algorithm>
 #include <cmath>
@@ -160,6 +161,47 @@ TEST_F(OctetPredict, AFileIsTrainedOnWithTheExamplesOfItsTraining) {
   }
 }
 
+TEST_F(OctetPredict, WhatAFileSaysOfItsExamplesIsSaidOfTheFile) {
+  Sequential network("m", Input({2}), Dense(2));
+  network.build(1);
+  const std::string described =
+      to_text(*load_data(path("all.csv"), {.target_column = "state", .ignored = {"t"}})
+                   .train.description());
+  const std::string named = path("m.tflite") + ": metadata '";
+  const std::string rest =
+      "'" + path("m.tflite") + "' --data '" + path("all.csv") + "' --ignore t ";
+  const std::string out = "--out '" + path("out") + "' ";
+  const std::string of_three = R"({"mean":[1,2,3],"deviation":[]})";
+  const std::string unfit = named + kNormalizationKey + "': mean: expected one number, or one";
+  for (const auto& [key, text, command, code, words] :
+       std::vector<std::tuple<const char*, std::string, std::string, int, std::string>>{
+           {kDataKey, described, "train " + rest + out + "--normalize", 2,
+            "--normalize: expected the normalization that"},
+           {kDataKey, "[", "train " + rest + out + "--mean 3", 1, named + kDataKey + "': "},
+           {kNormalizationKey, of_three, "train " + rest + out, 1, unfit},
+           {kNormalizationKey, of_three, "eval " + rest, 1, unfit}}) {
+    IntegerModel model = lower_float(network);
+    model.metadata[key] = text;
+    write_tflite(model, path("m.tflite"));
+    expect_failure(command, code, words);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+}
+
+TEST_F(OctetPredict, OneClassTrainsNoNetworkButMayCalibrateOne) {
+  const std::string rest =
+      "--data '" + path("worn.csv") + "' --ignore t --out '" + path("out") + "' ";
+  expect_failure("train " + rest, 2, "--data: expected examples of two classes or more");
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+  Sequential network("m", Input({2}), Dense(1, Activation::sigmoid));
+  network.build(1);
+  write_tflite(lower_float(network), path("m.tflite"));
+  const Result result = octet("quantize '" + path("m.tflite") + "' " + rest);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(class_names_of(read_tflite(path("out/model_int8.tflite"))),
+            (std::vector<std::string>{"worn \"out\"", "1"}));
+}
+
 TEST_F(OctetPredict, MetadataThatDoesNotFitTheModelIsRefused) {
   for (const auto& [key, text, words] :
        std::vector<std::tuple<const char*, const char*, const char*>>{
@@ -179,10 +221,13 @@ TEST_F(OctetPredict, MetadataThatDoesNotFitTheModelIsRefused) {
 
 TEST_F(OctetPredict, SaysClassesWhereAnExampleHasOne) {
   const std::vector<float> values = {0.5F, -1, 2, 0.25F, 1, -2, 0.75F, 3};
-  const auto predicted = [&](const Model& model, const std::string& shape, std::ptrdiff_t size) {
+  const auto predicted = [&](const Model& model, const std::string& shape, std::ptrdiff_t size,
+                             bool has_names = true) {
     const std::vector<float> some(values.begin(), values.begin() + size);
     IntegerModel lowered = lower_float(model);
-    lowered.metadata[kClassesKey] = metadata_text(std::vector<std::string>{"a", "b", "c"});
+    if (has_names) {
+      lowered.metadata[kClassesKey] = metadata_text(std::vector<std::string>{"a", "b", "c"});
+    }
     write_tflite(lowered, path("m.tflite"));
     write_file_atomic(path("x.npy"), npy_bytes<float>("<f4", shape, some));
     const Result result =
@@ -197,6 +242,8 @@ TEST_F(OctetPredict, SaysClassesWhereAnExampleHasOne) {
     EXPECT_NEAR(classes.at("probabilities").at(std::string(1, static_cast<char>('a' + i))),
                 shares[i], 1e-6);
   }
+  // Without names they may be any shares, as of several labels at once.
+  EXPECT_EQ(predicted(sigmoids, "(4,)", 4, false).first.at("values").size(), 3U);
   Sequential steps("m", Input({2, 4}), Dense(3, Activation::softmax));
   steps.build(1);
   const auto [of_steps, numbers] = predicted(steps, "(2, 4)", 8);
@@ -219,6 +266,20 @@ TEST_F(OctetPredict, AMaskOfStepsIsNotChanged) {
                        path("out") + "' --network masked_gru " + option,
                    2, "expected data without --padding mask");
   }
+  const std::string rest =
+      "--data '" + path("set") + "' --length 3 --padding mask --out '" + path("out") + "' ";
+  // Nor does a file change it, which says one number for all features.
+  Sequential network("m", Input({3, 2}), Flatten(), Dense(2));
+  network.build(1);
+  IntegerModel model = lower_float(network);
+  model.metadata[kNormalizationKey] = metadata_text(Normalization{{3}, {}});
+  write_tflite(model, path("m.tflite"));
+  expect_failure("train '" + path("m.tflite") + "' " + rest, 2,
+                 "of " + path("m.tflite") + ": expected data without --padding mask");
+  const Result kept = octet("train " + rest +
+                            "--network masked_gru --mean 1.5,0 --std 0.5,1 --epochs 1 "
+                            "--qat-epochs 0 --no-progress");
+  EXPECT_EQ(kept.exit_code, 0) << kept.err;
 }
 
 // Firmware gives values as they were before training normalized them.

@@ -104,13 +104,16 @@ TEST_F(OctetTrain, AFileGetsAnotherHead) {
   expect_mentions(result.out, "3 units\nfrozen: dense, dense_1\n");
   EXPECT_EQ(metrics("tuned").at("fine_tuned"), true);
   // Outputs for classes that come later have names and rows, and mixed labels shares of them.
-  ASSERT_EQ(
-      run_process({OCTET_TOOL, "train", "--finetune", path("out/model_float.tflite"), "--data",
-                   path("other"), "--out", path("wide"), "--epochs", "1", "--qat-epochs", "0",
-                   "--classes", "5", "--class-names", "a,b,c", "--augment", "mixup=0.2"},
-                  plain_environment())
-          .exit_code,
-      0);
+  const Arguments wide = {
+      OCTET_TOOL,  "train",       "--finetune",    path("out/model_float.tflite"),
+      "--data",    path("other"), "--out",         path("wide"),
+      "--epochs",  "1",           "--qat-epochs",  "0",
+      "--classes", "5",           "--class-names", "a,b,c"};
+  expect_one_error(
+      run_process(wide + Arguments{"--class-weights", "balanced"}, plain_environment()), 2,
+      "--class-weights: expected a model with an output value for each of the 3");
+  EXPECT_FALSE(std::filesystem::exists(path("wide")));
+  expect_success(run_process(wide + Arguments{"--augment", "mixup=0.2"}, plain_environment()));
   EXPECT_EQ(metrics("wide").at("classes"), nlohmann::json({"a", "b", "c", "3", "4"}));
   const nlohmann::json found =
       printed_json(run_process({OCTET_TOOL, "eval", path("wide/model_int8.tflite"), "--data",

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/tests/cli/mnist_qat.h>
 
 // Pages about runs, by mnist_qat --report and octet report.
@@ -54,6 +57,14 @@ TEST_F(ReportPage, SaysWhatItCannotMeasure) {
   std::filesystem::remove_all(path("out/checkpoints"));
   ASSERT_EQ(octet_report("out", "page.html").exit_code, 0);
   expect_mentions(page("page.html"), "Layers: the quantized model is not there");
+  // Without quantized training, the last checkpoint is of the float model.
+  ASSERT_EQ(mnist_qat({"--data", path("set"), "--out", path("calibrated"), "--hidden", "7",
+                       "--epochs", "1", "--qat-epochs", "0"})
+                .exit_code,
+            0);
+  expect_success(octet_report("calibrated", "calibrated.html"));
+  expect_mentions(page("calibrated.html"), "Layers: the quantized model is not there");
+  EXPECT_EQ(page("calibrated.html").find("trained with quantization"), std::string::npos);
 }
 
 TEST_F(ReportPage, TakesNoFloatModelOfAnEarlierRun) {
@@ -71,6 +82,16 @@ TEST_F(ReportPage, RefusesWhatIsNoRun) {
   EXPECT_EQ(none.exit_code, 1);
   expect_mentions(none.err, "metrics.json");
   ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
+  const std::string shipped = path("out/mnist_int8.tflite");
+  const IntegerModel model = read_tflite(shipped);
+  for (const char* key : {"octet.data", "octet.normalization", "octet.classes"}) {
+    IntegerModel changed = model;
+    changed.metadata[key] = "[";
+    write_tflite(changed, shipped);
+    expect_one_error(octet_report("out", "page.html"), 1,
+                     fmt::format("{}: metadata '{}'", shipped, key));
+  }
+  write_tflite(model, shipped);
   write_file_atomic(path("out/metrics.json"), "{\"ranges\": 3");
   const ProcessResult damaged = octet_report("out", "page.html");
   EXPECT_EQ(damaged.exit_code, 1);

@@ -355,9 +355,9 @@ TEST(CSource, RefusesANormalizationOfOtherChannels) {
     expect_mentions(message_of<FormatError>([&] { to_c_source(model, "net"); }), part);
   };
   // 3 divide the 6 values of the input, whose last axis has 6.
-  refused({{1, 2, 3}, {}}, "expected one mean, or one for each of the 6 channels of input 'input");
-  refused({{1, 2, 3}, {}}, "shape [1, 6], which are its last axis, found 3");
-  refused({kSix, {1, 2}}, "expected one deviation, or one for each of the 6 channels");
+  refused({{1, 2, 3}, {}}, "'octet.normalization': mean: expected one number, or one for each");
+  refused({{1, 2, 3}, {}}, "of the 6 channels of examples [6], found 3; is it of another model?");
+  refused({kSix, {1, 2}}, "deviation: expected one number, or one for each of the 6 channels");
 }
 
 TEST(CSource, NamesOfClassesAreTheTextsOfTheModel) {

@@ -117,6 +117,9 @@ TEST(Scores, AreaUnderTheCurveIsTheShareOfPairsInOrder) {
   // Two logits go by their difference.
   const Tensor logits = Tensor::from({3, 2}, {5, 6, 0, 2, 9, 8});
   EXPECT_DOUBLE_EQ(score("roc_auc", logits, Targets(Labels{0, 1, 0})), 1.0);
+  // Differences of 1 and 1 - 1e-8, which a float does not tell apart.
+  const Tensor close = Tensor::from({2, 2}, {1e-8F, 1, 0, 1});
+  EXPECT_DOUBLE_EQ(score("roc_auc", close, Targets(Labels{0, 1})), 1.0);
 }
 
 TEST(Scores, OfNumbersAreErrorsAndExplainedVariance) {

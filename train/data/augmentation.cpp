@@ -181,18 +181,23 @@ std::string to_text(const Augmentation& augmentation) {
 
 void require_unmoved_targets(const Augmentation& augmentation, const Shape& target) {
   if (target.rank() < 2) return;
-  for (const auto& [name, moves] : {std::pair{"rotate", augmentation.rotate > 0.0F},
-                                    {"scale", augmentation.scale > 0.0F},
-                                    {"crop", augmentation.crop > 0.0F},
-                                    {"shift", augmentation.shift > 0},
-                                    {"flip", augmentation.flip > 0.0F},
-                                    {"cutout", augmentation.cutout > 0},
-                                    {"speed", augmentation.speed > 0.0F},
-                                    {"time_shift", augmentation.time_shift > 0}}) {
-    if (!moves) continue;
+  // A place of fewer axes is a step, which shows its other features still.
+  const bool hides_features = augmentation.frequency_mask > 0 && target.rank() > 2;
+  for (const auto& [name, changes] : {std::pair{"rotate", augmentation.rotate > 0.0F},
+                                      {"scale", augmentation.scale > 0.0F},
+                                      {"crop", augmentation.crop > 0.0F},
+                                      {"shift", augmentation.shift > 0},
+                                      {"flip", augmentation.flip > 0.0F},
+                                      {"cutout", augmentation.cutout > 0},
+                                      {"speed", augmentation.speed > 0.0F},
+                                      {"time_shift", augmentation.time_shift > 0},
+                                      {"time_mask", augmentation.time_mask > 0},
+                                      {"frequency_mask", hides_features}}) {
+    if (!changes) continue;
     throw InvalidArgument(fmt::format(
         "augment: {}: expected targets that have no places, labels or a row of numbers, found {}, "
-        "whose pixels or steps would not move with those of the features; leave it out",
+        "whose pixels or steps would not move or be hidden with those of the features; leave it "
+        "out",
         name, target.to_string()));
   }
 }
@@ -213,8 +218,7 @@ Augment augment(const Augmentation& augmentation, int classes) {
           "augment: mixup: expected the number of classes of labels, found {}", classes));
     }
     if (!targets.are_labels()) {
-      const Shape& of_batch = targets.values().shape();
-      require_unmoved_targets(checked, Shape({of_batch.begin() + 1, of_batch.end()}));
+      require_unmoved_targets(checked, targets.values().shape().without_batch());
     }
     // What a batch shares with the data set stays as it is; bytes become floats.
     Tensor own(features.shape());

@@ -66,8 +66,10 @@ Augmentation parse_augmentation(std::string_view json);
 std::string to_text(const Augmentation& augmentation);
 
 /// Throws InvalidArgument, which names the change, where one moves or hides what an example shows
-/// (rotate, scale, crop, shift, flip, cutout, speed, time_shift) and an example's targets have
-/// places of their own, which stay: rank 2 or more, [height, width, classes] or [steps, values].
+/// (rotate, scale, crop, shift, flip, cutout, speed, time_shift, time_mask) and an example's
+/// targets have places of their own, which stay: rank 2 or more, [height, width, classes] or
+/// [steps, values]. From rank 3 on, places are of some features alone: frequency_mask hides them as
+/// well.
 void require_unmoved_targets(const Augmentation& augmentation, const Shape& target);
 
 /// Returns a function for TrainerOptions::augment; none (empty) where nothing is changed. `classes`

@@ -9,18 +9,20 @@ namespace octet {
 
 void check_data_bytes(const std::string& of, std::size_t count,
                       std::initializer_list<std::size_t> factors, const DataOptions& options) {
+  if (count == 0 || std::ranges::count(factors, std::size_t{0}) > 0) return;
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   std::size_t bytes_each = 1;
+  bool fits = true;
   for (const std::size_t factor : factors) {
-    if (factor == 0) return;
-    // A product that does not fit is more than any limit.
-    if (__builtin_mul_overflow(bytes_each, factor, &bytes_each)) {
-      bytes_each = std::numeric_limits<std::size_t>::max();
-    }
+    fits = fits && !__builtin_mul_overflow(bytes_each, factor, &bytes_each);
   }
-  if (count <= options.max_bytes / bytes_each) return;
+  // No limit is above a product that does not fit.
+  if (!fits) bytes_each = kMost;
+  if (fits && count <= options.max_bytes / bytes_each) return;
   throw InvalidArgument(fmt::format(
       "{}: {} examples of {} bytes each do not fit into the {} bytes that data may take; "
-      "make examples smaller, or allow more by --max-data-bytes",
+      "make examples smaller or fewer, or allow more by --max-data-bytes of the commands with "
+      "--data",
       of, count, bytes_each, options.max_bytes));
 }
 

@@ -331,16 +331,17 @@ TEST(Augmentation, IsReadFromTextOrRefused) {
   refused({.speed = 1}, drawn({2, 3, 4, 1}), "expected sequences [steps, features]");
   refused({.saturation = 1}, drawn({2, 3, 4, 1}), "3 channels, found 1");
   // Places of targets do not move with those of features.
-  for (const std::string_view name :
-       {"rotate", "scale", "crop", "shift", "flip", "cutout", "speed", "time_shift"}) {
+  for (const std::string_view name : {"rotate", "scale", "crop", "shift", "flip", "cutout", "speed",
+                                      "time_shift", "time_mask", "frequency_mask"}) {
     Augmentation one;
     set_augmentation(one, name, name == "flip" || name == "crop" ? 0.5 : 1.0);
     Tensor features = drawn({2, 3, 4});
-    Targets targets(drawn({2, 3, 4}));
+    // Of a step whose features are hidden in part, targets still say something.
+    Targets targets(name == "frequency_mask" ? drawn({2, 3, 4, 1}) : drawn({2, 3, 4}));
     expect_mentions(
         message_of<InvalidArgument>([&] { augment(one)(features, targets, Random(1)); }),
         fmt::format("augment: {}: expected targets that have no places", name));
-    targets = Targets(drawn({2, 3}));
+    targets = Targets(name == "frequency_mask" ? drawn({2, 3, 4}) : drawn({2, 3}));
     EXPECT_NO_THROW(augment(one)(features, targets, Random(1))) << name;
   }
 }

@@ -109,6 +109,11 @@ TEST_F(FileExamplesTest, ColumnsAreFoundByTheirNames) {
   expect_mentions(
       message_of<InvalidArgument>([&] { read_file_examples(write("c.csv", "y,z\n1,2\n"), rows); }),
       "--columns: expected the name of one column, one of y, z, found 'x'");
+  DataDescription few = rows;
+  few.options.max_bytes = 7;
+  // octet predict, which has no --data, does not take the option.
+  expect_mentions(message_of<InvalidArgument>([&] { read_file_examples(file, few); }),
+                  "by --max-data-bytes of the commands with --data");
 }
 
 TEST_F(FileExamplesTest, AFileOfAFolderOfRecordsIsOneSequence) {
@@ -272,6 +277,11 @@ TEST(DataBytes, AreCountedThoughTheirProductDoesNotFit) {
                InvalidArgument);
   EXPECT_THROW(check_data_bytes("x", 1, {std::size_t{1} << 32U, std::size_t{1} << 32U}, {}),
                InvalidArgument);
+  // No limit is above a product that does not fit.
+  EXPECT_THROW(
+      check_data_bytes("x", 1, {std::size_t{1} << 32U, std::size_t{1} << 32U}, {.max_bytes = most}),
+      InvalidArgument);
+  check_data_bytes("x", 0, {most, 2}, {});
   SequenceSet set("x", 1, {.length = most / 4 + 1}, {});
   EXPECT_THROW(set.add(std::vector<float>{1}, "a", "x"), InvalidArgument);
   EXPECT_TRUE(window_starts(0, 10, {.window = most}).empty());
