@@ -336,7 +336,7 @@ TEST(Augmentation, IsReadFromTextOrRefused) {
     Augmentation one;
     set_augmentation(one, name, name == "flip" || name == "crop" ? 0.5 : 1.0);
     Tensor features = drawn({2, 3, 4});
-    // Of a step whose features are hidden in part, targets still say something.
+    // Targets still say something of a step whose features are hidden in part.
     Targets targets(name == "frequency_mask" ? drawn({2, 3, 4, 1}) : drawn({2, 3, 4}));
     expect_mentions(
         message_of<InvalidArgument>([&] { augment(one)(features, targets, Random(1)); }),
