@@ -1,5 +1,6 @@
 // Bidirectional layers, and shapes that layers over sequences refuse by name.
 
+#include <fmt/format.h>
 #include <octet/layers/layers.h>
 #include <octet/tests/layers/drawn_layers.h>
 
@@ -36,7 +37,7 @@ TEST(Bidirectional, MergesBothDirections) {
       const auto direction = [&](const std::string& name, const Tensor& from) {
         GRU one = drawn(GRU(3, options), {shape});
         for (auto& [own, tensor] : one.parameters()) {
-          const Tensor given = tensor_named(both.parameters(), name + "_" + own);
+          const Tensor given = tensor_named(both.parameters(), fmt::format("{}_{}", name, own));
           std::ranges::copy(given.span(), tensor.mutable_span().begin());
         }
         return one.forward(from, {});
