@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "task.h"
+
 namespace octet::application {
 namespace {
 
@@ -70,16 +72,6 @@ void require_mask_stays(const Dataset& train,
   }
 }
 
-/// A network that is made for one class says that class of everything.
-void require_several_classes(const Dataset& train, const Options& options) {
-  const bool is_made = options.file.empty() || (options.fine_tunes && options.classes < 2);
-  if (!is_made || train.outputs() != 1 || !train.has_labels() || train.classes() > 1) return;
-  throw command_line::UsageError(
-      fmt::format("--data: expected examples of two classes or more to train a network for, found "
-                  "one in '{}'; is it the folder or the file of a single class?",
-                  train.name()));
-}
-
 /// The normalization in a file. It has to fit the examples that the file says it takes, or those
 /// given where it does not say.
 Normalization normalization_in(const std::string& file, const IntegerModel& model,
@@ -111,16 +103,14 @@ Normalization normalization_for(const DataSplit& data, const Options& options) {
         is_given ? "--mean and --std" : "--normalize"));
   }
   if (options.normalize) return as_options([&] { return measure_normalization(train); });
-  const std::string source =
-      options.file.empty() ? "" : fmt::format(", given or of {}", options.file);
-  const std::string mean = "--mean" + source;
-  const std::string deviation = "--std" + source;
   Normalization given{options.mean, options.deviation};
-  as_options([&] { given.require_fit(train.example_shape(), mean, deviation); });
+  as_options([&] { given.require_fit(train.example_shape(), "--mean", "--std"); });
   if (!has_step_mask(train)) return given;
   const auto last = static_cast<std::size_t>(train.example_shape().dim(-1) - 1);
-  require_mask_stays(
-      train, {{mean, given.mean_of(last) != 0.0F}, {deviation, given.deviation_of(last) != 1.0F}});
+  const std::string source =
+      options.file.empty() ? "" : fmt::format(", given or of {}", options.file);
+  require_mask_stays(train, {{"--mean" + source, given.mean_of(last) != 0.0F},
+                             {"--std" + source, given.deviation_of(last) != 1.0F}});
   return given;
 }
 
@@ -138,10 +128,11 @@ DataSplit prepared(DataSplit data, const Options& options, const Normalization& 
 
 DataSplit suitable(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
-  require_several_classes(data.train, options);
   require_mask_stays(data.train, {{"--shift", options.shift > 0},
                                   {"--augment", options.augmentation != Augmentation{}}});
-  if (data.train.outputs() == 1 && !data.train.has_labels()) {
+  if (options.task == Task::reconstruction) {
+    as_options([&] { require_unmoved_targets(options.augmentation, data.train.example_shape()); });
+  } else if (data.train.outputs() == 1 && !data.train.has_labels()) {
     as_options([&] { require_unmoved_targets(options.augmentation, data.train.target_shape()); });
   }
   return data;
@@ -159,6 +150,7 @@ std::map<std::string, std::string> example_metadata(const DataSplit& data,
     while (std::ssize(names) < classes) names.push_back(std::to_string(names.size()));
   }
   if (!train.front_end().empty()) entries[kFrontEndKey] = train.front_end();
+  if (task_of(train) == Task::reconstruction) entries[kTaskKey] = kReconstruction;
   if (!names.empty()) entries[kClassesKey] = metadata_text(names);
   if (train.description()) entries[kDataKey] = to_text(*train.description());
   if (!normalization.empty()) entries[kNormalizationKey] = metadata_text(normalization);
@@ -184,12 +176,17 @@ DataOptions options_for(const std::string& file, const IntegerModel& model, cons
   return as_options([&] { return with_description(given, *description); });
 }
 
-Dataset normalized_for(const std::string& file, const IntegerModel& model, const Dataset& data) {
+Dataset prepared_for(const std::string& file, const IntegerModel& model, Dataset data) {
   const Normalization normalization = normalization_in(file, model, data.example_shape());
-  return normalization.empty() ? data : normalized(data, normalization);
+  if (!normalization.empty()) data = normalized(data, normalization);
+  if (!in_file(file, [&] { return reconstructs(model); }) || model.outputs.size() != 1) return data;
+  const ModelTensor& output = model.tensors[static_cast<std::size_t>(model.outputs[0])];
+  return reconstructing(data, output.example_shape());
 }
 
-void take_normalization(const IntegerModel& model, const Shape& input, Options& options) {
+void take_preparation(const IntegerModel& model, const Shape& input, Options& options) {
+  const bool has_task = in_file(options.file, [&] { return reconstructs(model); });
+  if (has_task && !options.fine_tunes && !options.task) options.task = Task::reconstruction;
   const Normalization of_file = normalization_in(options.file, model, input);
   const Normalization given{options.mean, options.deviation};
   if (options.normalize || !given.empty()) {
@@ -206,24 +203,6 @@ void take_normalization(const IntegerModel& model, const Shape& input, Options& 
   }
   options.mean = of_file.mean;
   options.deviation = of_file.deviation;
-}
-
-std::string task_of(const Dataset& data) {
-  if (data.outputs() > 1) return "several outputs, each by its own targets";
-  if (data.has_labels()) {
-    return data.classes() == 2 ? "classification of two classes" : "classification";
-  }
-  const Batch some = data.batch(0, std::min<std::size_t>(data.size(), 100));
-  const std::span<const float> targets = some.targets.values().span();
-  if (std::ranges::equal(targets, some.features.span())) {
-    return "reconstruction of the examples: the error tells anomalies";
-  }
-  const bool are_shares =
-      std::ranges::all_of(targets, [](float value) { return value == 0.0F || value == 1.0F; });
-  if (data.target_shape().rank() >= 2) {
-    return are_shares ? "segmentation: classes of places" : "regression of fields";
-  }
-  return are_shares && data.target_shape().size() > 1 ? "several labels at once" : "regression";
 }
 
 std::string text_of(const DataSplit& data) {
@@ -247,7 +226,7 @@ std::string text_of(const DataSplit& data) {
     text += fmt::format("examples of {}, targets {}\n", fmt::join(shapes, " and "),
                         fmt::join(kinds, " and "));
   }
-  text += fmt::format("task: {}\n", task_of(train));
+  text += fmt::format("task: {}\n", task_text(train));
   if (train.size() == data.test.size() && fingerprint(train) == fingerprint(data.test)) {
     text += "accuracy is that on the training examples; --test-data names others\n";
   }

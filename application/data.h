@@ -32,8 +32,7 @@ Dataset load_test(const std::string& path, const DataOptions& options);
 
 /// The data, once they are found to suit the options. Throws command_line::UsageError for options
 /// that need examples of one input with a class label each, or of one input and one output, where
-/// there are others; for options that change a mask of steps; and for labels of a single class that
-/// a network, or a new last layer, is to be made for.
+/// there are others, and for options that change a mask of steps.
 DataSplit suitable(DataSplit data, const Options& options);
 
 /// The normalization of --mean and --std, or that of --normalize, measured on the training
@@ -67,18 +66,15 @@ enum class TakenOver {
 DataOptions options_for(const std::string& file, const IntegerModel& model, const std::string& path,
                         const DataOptions& given, TakenOver what = TakenOver::all);
 
-/// The examples as the model of `file` takes them: normalized where it says so. Throws FormatError
-/// for damaged metadata, and for a normalization that does not fit the examples.
-Dataset normalized_for(const std::string& file, const IntegerModel& model, const Dataset& data);
+/// The examples as the model of `file` takes them: normalized, and with themselves as targets,
+/// where it says so. Throws FormatError for damaged metadata and for a normalization that does not
+/// fit the examples; InvalidArgument as reconstructing().
+Dataset prepared_for(const std::string& file, const IntegerModel& model, Dataset data);
 
-/// Takes the normalization that the model of Options::file was trained with, whose input has the
-/// shape `input`. Throws command_line::UsageError for other numbers, and for any of a model that
-/// was trained without; FormatError as normalized_for().
-void take_normalization(const IntegerModel& model, const Shape& input, Options& options);
-
-/// Says in words which task the kind and shape of the targets make of the data: classification,
-/// regression, segmentation or reconstruction.
-std::string task_of(const Dataset& data);
+/// Takes the normalization, and the task of reconstruction, that the model of Options::file was
+/// trained with, whose input has the shape `input`. Throws command_line::UsageError for another
+/// normalization, and for any of a model that was trained without; FormatError as prepared_for().
+void take_preparation(const IntegerModel& model, const Shape& input, Options& options);
 
 /// Describes the examples to the user: how many, their shapes and targets, and whether those that
 /// are scored on are those that are trained on.

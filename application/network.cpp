@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "task.h"
+
 namespace octet::application {
 namespace {
 
@@ -45,6 +47,7 @@ void check_memory(double parameters, double values, std::size_t batch) {
 
 Model make_network(const Options& options, const Dataset& data, const std::string& name) {
   const Shape& image = data.example_shape();
+  const auto [outputs, end] = network_end(data);
   const std::size_t batch = std::min(options.batch, data.size());
   double parameters = 0.0;
   double values = 0.0;
@@ -56,16 +59,18 @@ Model make_network(const Options& options, const Dataset& data, const std::strin
       values += units;
       inputs = units;
     }
-    check_memory(parameters + (inputs + 1.0) * data.classes(), values + data.classes(), batch);
-    Model model = networks::mlp(image, options.hidden, data.classes(),
+    const auto last = static_cast<double>(outputs);
+    check_memory(parameters + (inputs + 1.0) * last, values + last, batch);
+    Model model = networks::mlp(image, options.hidden, outputs,
                                 {.batch_norm = options.batch_norm,
                                  .dropout = options.dropout,
                                  .input_dropout = options.input_dropout,
+                                 .end = end,
                                  .name = name});
     model.build(options.seed);
     return model;
   }
-  Model model = networks::classifier(options.network).make(image, data.classes());
+  Model model = networks::classifier(options.network).make(image, outputs, end);
   model.build(options.seed);
   for (const NamedTensor& tensor : model.parameters()) {
     parameters += static_cast<double>(tensor.tensor.size());

@@ -351,6 +351,24 @@ void add_quantization_options(CLI::App& app, Options& options) {
   }
 }
 
+void add_task_options(CLI::App& app, Options& options) {
+  app.option_defaults()->group("Training");
+  std::vector<std::string> names;
+  for (const auto& [name, task] : kTasks) names.emplace_back(name);
+  app.add_option_function<std::string>(
+         "--task",
+         [&options](const std::string& text) {
+           options.task = std::ranges::find(kTasks, text, [](const auto& named) {
+                            return named.first;
+                          })->second;
+         },
+         "What the model learns; default: what the targets are. reconstruction takes the examples "
+         "as their own targets: how wrong a trained model is then tells anomalies")
+      ->check(CLI::IsMember(names))
+      ->default_str("");
+  add_loss_options(app, options.losses);
+}
+
 void add_loss_options(CLI::App& app, LossOptions& options) {
   app.option_defaults()->group("Training");
   app.add_option("--loss", options.losses,

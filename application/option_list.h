@@ -19,6 +19,9 @@ void add_training_options(CLI::App& app, Options& options);
 /// training in float. Sets the defaults that differ.
 void add_quantization_options(CLI::App& app, Options& options);
 
+/// Adds --task, and add_loss_options().
+void add_task_options(CLI::App& app, Options& options);
+
 /// Adds the options that say what outputs are trained, or judged, with.
 void add_loss_options(CLI::App& app, LossOptions& options);
 

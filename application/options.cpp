@@ -136,6 +136,7 @@ void complete(const CLI::App& app, Options& o) {
   if ((o.epochs == 0 && o.file.empty()) || o.batch_statistics) {
     o.quantize.batch_norm = BatchNormMode::statistics;
   }
+  if (o.task == Task::regression && o.data.ends_with(".csv")) o.data_options.numbers = true;
   reconcile_network(app, o);
   if (o.shards > o.batch) {
     throw CLI::ValidationError(
@@ -253,6 +254,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   }
   if (options.fine_tunes) result["--finetune"] = fmt::format("{} classes", options.classes);
   if (!options.frozen.empty()) result["--freeze"] = joined(options.frozen);
+  if (options.task) result["--task"] = to_string(*options.task);
   if (options.normalize) result["--normalize"] = "yes";
   if (options.batch_norm) result["--batch-norm"] = "yes";
   if (options.batch_statistics) result["--batch-statistics"] = "yes";

@@ -29,6 +29,24 @@ inline constexpr std::string_view kMlp = "mlp";
 /// Where a program that does nothing but train says what it takes.
 inline constexpr std::string_view kSeeHelp = "--help lists the options";
 
+/// What a model learns to say of an example.
+enum class Task {
+  classification,  ///< Its class label.
+  regression,      ///< Numbers.
+  multi_label,     ///< Several labels at once, each 0 or 1.
+  segmentation,    ///< Classes of places, 0 or 1 each: targets of rank 2 or more.
+  reconstruction   ///< The example itself: how wrong it is tells anomalies.
+};
+
+/// What --task takes.
+inline constexpr std::array<std::pair<std::string_view, Task>, 5> kTasks = {
+    {{"classification", Task::classification},
+     {"regression", Task::regression},
+     {"multi-label", Task::multi_label},
+     {"segmentation", Task::segmentation},
+     {"reconstruction", Task::reconstruction}}};
+std::string_view to_string(Task task);
+
 /// NAME=LOSS and NAME=WEIGHT of outputs: see losses_of().
 struct LossOptions {
   std::vector<std::string> losses;
@@ -41,6 +59,8 @@ struct Options {
   std::string file;
   std::string data;
   DataOptions data_options;
+  /// None: what the targets are.
+  std::optional<Task> task;
   LossOptions losses;
   std::filesystem::path out = "octet-out";
   int epochs = 5;

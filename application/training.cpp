@@ -19,6 +19,7 @@
 #include "losses.h"
 #include "page.h"
 #include "results.h"
+#include "task.h"
 #include "training_plan.h"
 
 namespace octet::application {
@@ -76,7 +77,7 @@ class Run {
               .names = {"--out", "--checkpoint-dir", "--resume"}}),
         data_(suitable(application.load_data(options), options)),
         normalization_(normalization_for(data_, options)) {
-    data_ = prepared(std::move(data_), options, normalization_);
+    data_ = with_task(prepared(std::move(data_), options, normalization_), options);
   }
 
   /// False where a signal stopped it.

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
+#include <octet/core/printable.h>
 #include <octet/deploy/example_metadata.h>
 #include <octet/frontend/log_mel.h>
 
@@ -104,7 +105,7 @@ Normalization normalization_of(const IntegerModel& model) {
     }
     return result;
   };
-  const auto found = read_metadata<Normalization>(model, kNormalizationKey, read);
+  auto found = read_metadata<Normalization>(model, kNormalizationKey, read);
   if (!found.empty() && model.metadata.contains(kFrontEndKey)) {
     throw FormatError(
         fmt::format("metadata '{}': expected none beside '{}', whose features are bytes that "
@@ -114,8 +115,16 @@ Normalization normalization_of(const IntegerModel& model) {
   return found;
 }
 
+bool reconstructs(const IntegerModel& model) {
+  const auto entry = model.metadata.find(kTaskKey);
+  if (entry == model.metadata.end()) return false;
+  if (entry->second == kReconstruction) return true;
+  throw FormatError(fmt::format("metadata '{}': expected {}, found {}", kTaskKey, kReconstruction,
+                                printable(entry->second)));
+}
+
 Normalization normalization_of(const IntegerModel& model, const Shape& example) {
-  const Normalization found = normalization_of(model);
+  Normalization found = normalization_of(model);
   try {
     found.require_fit(example);
   } catch (const InvalidArgument& error) {

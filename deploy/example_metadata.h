@@ -32,6 +32,11 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
+/// The entry of the metadata that says that the output is to be what the input is: its text is
+/// kReconstruction, a JSON string.
+inline constexpr const char* kTaskKey = "octet.task";
+inline constexpr const char* kReconstruction = "\"reconstruction\"";
+
 /// The entry of the metadata with the names of the classes, a JSON array in the order of labels.
 inline constexpr const char* kClassesKey = "octet.classes";
 /// The entry of the metadata with the normalization, {"mean": [...], "deviation": [...]}.
@@ -50,6 +55,9 @@ std::vector<std::string> class_names_of(const IntegerModel& model);
 /// for an entry that is none, for numbers that are not finite, a deviation that is not above 0, and
 /// for a model with a front end, whose features nothing normalizes.
 Normalization normalization_of(const IntegerModel& model);
+
+/// Whether the model says that it reconstructs its input. Throws FormatError for another task.
+bool reconstructs(const IntegerModel& model);
 
 /// The normalization of a model that takes such examples. Throws FormatError as well for another
 /// number of means or deviations than Normalization::require_fit() takes.

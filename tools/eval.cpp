@@ -146,12 +146,11 @@ void eval(const EvalOptions& options) {
   if (is_npz(options.data)) {
     const IntegerModel& model = interpreter.model();
     const Dataset data = read_npz_split(options.data, options.data_options, model).test;
-    eval_outputs(options, interpreter,
-                 application::normalized_for(options.model.file, model, data));
+    eval_outputs(options, interpreter, application::prepared_for(options.model.file, model, data));
     return;
   }
   const IntegerModel& model = interpreter.model();
-  Dataset images = application::normalized_for(
+  Dataset images = application::prepared_for(
       options.model.file, model,
       application::load_test(
           options.data,

@@ -37,7 +37,7 @@ std::shared_ptr<octet::application::Options> add_training(
                   "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
       ->check(named());
   add_options(command, *options);
-  octet::application::add_loss_options(command, options->losses);
+  octet::application::add_task_options(command, *options);
   command.get_option("--data")->required()->description(
       "Examples, whose format is told by names: a folder of IDX files (MNIST, Fashion-MNIST, ...), "
       "of CIFAR-10, of .npy arrays, or of images, .wav or .csv files by class; "

@@ -124,8 +124,8 @@ DataSplit load_as_trained(const ReportCommand& options, const Leavings& run) {
                        : application::load(options.data,
                                            application::options_for(file, run.shipped, options.data,
                                                                     options.data_options));
-  data.train = application::normalized_for(file, run.shipped, data.train);
-  data.test = application::normalized_for(file, run.shipped, data.test);
+  data.train = application::prepared_for(file, run.shipped, data.train);
+  data.test = application::prepared_for(file, run.shipped, data.test);
   return data;
 }
 

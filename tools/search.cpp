@@ -24,15 +24,14 @@ using Json = nlohmann::ordered_json;
 Dataset training_examples(const SearchOptions& options, const Model& model) {
   const IntegerModel says = metadata_of(options.file);
   if (is_npz(options.data)) {
-    return application::normalized_for(
+    return application::prepared_for(
         options.file, says,
         read_npz_split(options.data, options.data_options, lower_float(model)).train);
   }
   require_one_input(model, options.file, options.data);
   const DataOptions how =
       application::options_for(options.file, says, options.data, options.data_options);
-  return application::normalized_for(options.file, says,
-                                     application::load(options.data, how).train);
+  return application::prepared_for(options.file, says, application::load(options.data, how).train);
 }
 
 BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {

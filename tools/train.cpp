@@ -106,7 +106,7 @@ int train(application::Options options, int argc, char** argv) {
     if (!options.file.empty()) {
       given = GivenModel{read_float_model(options.file), metadata_of(options.file)};
       const Model& model = given->model;
-      application::take_normalization(
+      application::take_preparation(
           given->metadata, model.layers()[model.input_layers().front()]->output_shape(), options);
     }
     // Scales that no step moves stay measured.

@@ -6,11 +6,15 @@ namespace octet::networks {
 
 const std::vector<Classifier>& classifiers() {
   static const std::vector<Classifier> all = {
-      {"lenet5", [](const Shape& image, Index classes) -> Model { return lenet5(image, classes); },
+      {"lenet5",
+       [](const Shape& image, Index outputs, Activation end) -> Model {
+         return lenet5(image, outputs, end);
+       },
        2e-3F},
       {"dscnn", dscnn, 1e-3F, 1e-3F},
       {"resnet8", resnet8, 4e-3F, 2e-3F, true},
-      {"mobilenet", [](const Shape& image, Index classes) { return mobilenet_v1(image, classes); }},
+      {"mobilenet", [](const Shape& image, Index outputs,
+                       Activation end) { return mobilenet_v1(image, outputs, end); }},
   };
   return all;
 }

@@ -2,7 +2,7 @@
 
 namespace octet::networks {
 
-Sequential mlp(const Shape& example, const std::vector<int>& hidden, Index classes,
+Sequential mlp(const Shape& example, const std::vector<int>& hidden, Index outputs,
                const MlpOptions& options) {
   Sequential model(options.name);
   model.add(Input({example.size()}));
@@ -17,7 +17,7 @@ Sequential mlp(const Shape& example, const std::vector<int>& hidden, Index class
     }
     if (options.dropout > 0.0F) model.add(Dropout(options.dropout));
   }
-  model.add(Dense(classes, Activation::softmax));
+  model.add(Dense(outputs, options.end));
   return model;
 }
 

@@ -22,7 +22,7 @@ constexpr std::array kBlocks = {Block{64, 1},  Block{128, 2}, Block{128, 1}, Blo
 
 }  // namespace
 
-Model mobilenet_v1(const Shape& image, Index classes, double width) {
+Model mobilenet_v1(const Shape& image, Index outputs, Activation end, double width) {
   if (!(width > 0.0 && width <= 4.0)) {
     throw InvalidArgument(
         fmt::format("mobilenet_v1: expected a width above 0 and up to 4, found {}", width));
@@ -36,7 +36,7 @@ Model mobilenet_v1(const Shape& image, Index classes, double width) {
   for (const Block& block : kBlocks) {
     x = separable_norm_relu(model, filters(block.filters), block.stride, x);
   }
-  classify(model, classes, x);
+  classify(model, outputs, end, x);
   return model;
 }
 

@@ -38,10 +38,10 @@ inline Value separable_norm_relu(Model& model, Index filters, Index stride, cons
   return conv_norm_relu(model, filters, {1, 1}, 1, model.add(ReLU(), model.add(BatchNorm(), y)));
 }
 
-/// The mean of every channel, and a probability for each class: the model's output.
-inline void classify(Model& model, Index classes, const Value& x) {
+/// The mean of every channel, and a Dense layer of them: the model's output.
+inline void classify(Model& model, Index outputs, Activation end, const Value& x) {
   const Value means = model.add(GlobalAveragePool2D(), x);
-  model.output(model.add(Dense(classes, Activation::softmax), means));
+  model.output(model.add(Dense(outputs, end), means));
 }
 
 }  // namespace octet::networks

@@ -20,13 +20,13 @@ Value block(Model& model, Index filters, Index stride, const Value& x) {
 
 }  // namespace
 
-Model resnet8(const Shape& image, Index classes) {
+Model resnet8(const Shape& image, Index outputs, Activation end) {
   Model model("resnet8");
   Value x = conv_norm(model, 16, {3, 3}, 1, kInitializer, model.input(image_shape(image)));
   x = block(model, 16, 1, model.add(ReLU(), x));
   x = block(model, 32, 2, x);
   x = block(model, 64, 2, x);
-  classify(model, classes, x);
+  classify(model, outputs, end, x);
   return model;
 }
 

@@ -18,24 +18,24 @@ Value normalized_relu(Model& model, const Value& x) {
   return model.add(ReLU(), model.add(BatchNorm(), x));
 }
 
-void classify_mean(Model& model, Index classes, const Value& x) {
+void classify_mean(Model& model, Index outputs, Activation end, const Value& x) {
   const Value means = model.add(GlobalAveragePool1D(), x);
-  model.output(model.add(Dense(classes, Activation::softmax), model.add(Dropout(0.2F), means)));
+  model.output(model.add(Dense(outputs, end), model.add(Dropout(0.2F), means)));
 }
 
 }  // namespace
 
-Model gru(const Shape& sequence, Index classes) {
+Model gru(const Shape& sequence, Index outputs, Activation end) {
   Model model("gru");
   Value x = sequence_input(model, sequence);
   x = normalized_relu(model,
                       model.add(Conv1D(32, 5, Activation::none, {.padding = Padding::same}), x));
   x = model.add(GRU(48, {.return_sequences = true}), model.add(Dropout(0.2F), x));
-  classify_mean(model, classes, x);
+  classify_mean(model, outputs, end, x);
   return model;
 }
 
-Model masked_gru(const Shape& sequence, Index classes) {
+Model masked_gru(const Shape& sequence, Index outputs, Activation end) {
   Model model{std::string(kMaskedGru)};
   const Value x = sequence_input(model, sequence);
   const Index features = sequence[1] - 1;
@@ -48,11 +48,11 @@ Model masked_gru(const Shape& sequence, Index classes) {
   const Value mask = model.add(Slice({.axis = 1, .begin = features, .size = 1}), x);
   const Value read = model.add(Dense(32, Activation::relu), values);
   const Value state = model.add(GRU(48, {.masked = true, .dropout = 0.2F}), {read, mask});
-  model.output(model.add(Dense(classes, Activation::softmax), model.add(Dropout(0.2F), state)));
+  model.output(model.add(Dense(outputs, end), model.add(Dropout(0.2F), state)));
   return model;
 }
 
-Model tcn(const Shape& sequence, Index classes) {
+Model tcn(const Shape& sequence, Index outputs, Activation end) {
   constexpr Index kFilters = 48;
   Model model("tcn");
   const auto convolved = [&](const Value& in, Index kernel, Index dilation) {
@@ -66,11 +66,11 @@ Model tcn(const Shape& sequence, Index classes) {
     const Value y = convolved(convolved(x, 3, dilation), 1, 1);
     x = model.add(Add(), {x, y});
   }
-  classify_mean(model, classes, x);
+  classify_mean(model, outputs, end, x);
   return model;
 }
 
-Model attention(const Shape& sequence, Index classes) {
+Model attention(const Shape& sequence, Index outputs, Activation end) {
   constexpr Index kFeatures = 48;
   Model model("attention");
   Value x = sequence_input(model, sequence);
@@ -84,7 +84,7 @@ Model attention(const Shape& sequence, Index classes) {
     Value z = model.add(Dense(2 * kFeatures, Activation::relu), model.add(LayerNormalization(), x));
     x = model.add(Add(), {x, model.add(Dense(kFeatures), z)});
   }
-  classify_mean(model, classes, model.add(LayerNormalization(), x));
+  classify_mean(model, outputs, end, model.add(LayerNormalization(), x));
   return model;
 }
 

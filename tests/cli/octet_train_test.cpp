@@ -1,8 +1,17 @@
 // `octet train` as its users run it.
 
+#include <octet/core/file.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/train/data/npy_files.h>
 #include <octet/train/load_model.h>
 #include <octet_test_paths.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace octet::test::octet_train_test {
 namespace {
@@ -120,6 +129,82 @@ TEST_F(OctetTrain, AFileGetsAnotherHead) {
                                 path("other"), "--metrics", "confusion", "--json"},
                                plain_environment()));
   EXPECT_EQ(found.at("metrics").at("confusion").size(), 5U);
+}
+
+/// Examples of two values that decide on three targets.
+void write_arrays(const std::string& folder, const std::function<float(float value)>& target,
+                  const std::string& shape = "(300, 3)") {
+  std::vector<float> x;
+  std::vector<float> y;
+  const Tensor drawn = Tensor::uniform({300, 2}, Random(4), -1.0F, 1.0F);
+  for (std::size_t i = 0; i < 600; i += 2) {
+    const float a = drawn.span()[i];
+    const float b = drawn.span()[i + 1];
+    x.insert(x.end(), {a, b});
+    for (const float value : {a, b, a + b}) y.push_back(target(value));
+  }
+  std::filesystem::create_directory(folder);
+  write_file_atomic(folder + "/x.npy", npy_bytes<float>("<f4", "(300, 2)", x));
+  write_file_atomic(folder + "/y.npy", npy_bytes<float>("<f4", shape, y));
+}
+
+TEST_F(OctetTrain, TheTaskChoosesTheEndOfANetwork) {
+  const auto trained = [&](const std::string& data, const std::string& out, Arguments more = {}) {
+    return run_process(
+        Arguments{OCTET_TOOL, "train", "--data", path(data), "--out", path(out), "--hidden", "24",
+                  "--lr", "0.01", "--batch", "32", "--epochs", "12", "--qat-epochs", "1"} +
+            more,
+        plain_environment());
+  };
+  const auto evaluated = [&](const std::string& data, const std::string& out,
+                             const std::string& metric) {
+    return printed_json(run_process({OCTET_TOOL, "eval", path(out + "/model_int8.tflite"), "--data",
+                                     path(data), "--metrics", metric, "--json"},
+                                    plain_environment()))
+        .at("metrics")
+        .at(metric)
+        .get<double>();
+  };
+  write_arrays(path("numbers"), [](float value) { return 3.0F * value + 1.0F; });
+  const ProcessResult numbers = trained("numbers", "n");
+  expect_success(numbers);
+  expect_mentions(numbers.out, "task: regression\n");
+  EXPECT_GT(evaluated("numbers", "n", "r2"), 0.95);
+
+  write_arrays(path("labels"), [](float value) { return value > 0.0F ? 1.0F : 0.0F; });
+  expect_mentions(trained("labels", "l").out, "task: several labels at once\n");
+  EXPECT_LT(evaluated("labels", "l", "mean_absolute_error"), 0.1);
+  expect_success(trained("labels", "shares", {"--task", "regression"}));
+  EXPECT_GT(evaluated("labels", "shares", "r2"), 0.5);
+
+  // Labels of a single class are enough, and others have errors.
+  const ProcessResult given_back = trained("set", "r", {"--task", "reconstruction"});
+  expect_success(given_back);
+  expect_mentions(given_back.out, "task: reconstruction of the examples");
+  EXPECT_LT(evaluated("set", "r", "mean_absolute_error"), 0.25);
+  EXPECT_EQ(read_tflite(path("r/model_int8.tflite")).metadata.at("octet.task"),
+            "\"reconstruction\"");
+  expect_success(
+      run_process({OCTET_TOOL, "train", path("r/model_float.tflite"), "--data", path("set"),
+                   "--out", path("on"), "--epochs", "1", "--qat-epochs", "0"},
+                  plain_environment()));
+  EXPECT_FALSE(metrics("on").contains("classes"));
+
+  write_arrays(
+      path("places"), [](float value) { return value; }, "(300, 3, 1)");
+  for (const auto& [data, more, words] :
+       std::vector<std::tuple<const char*, Arguments, const char*>>{
+           {"set",
+            {"--task", "multi-label"},
+            "--task: expected the targets of a multi-label, found class labels"},
+           {"numbers",
+            {"--task", "classification"},
+            "found numbers of shape [3], as of regression"},
+           {"set", {"--task", "reconstruction", "--shift", "1"}, "--shift: expected"},
+           {"places", {}, "--network: expected examples with a class label or a row of numbers"}}) {
+    expect_one_error(trained(data, "none", more), 2, words);
+    EXPECT_FALSE(std::filesystem::exists(path("none")));
+  }
 }
 
 TEST_F(OctetTrain, SaysWhatIsWrong) {

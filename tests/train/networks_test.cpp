@@ -45,12 +45,14 @@ TEST(Networks, HaveTheLayersOfTheReference) {
 }
 
 TEST(Networks, AWidthScalesTheFilters) {
-  Model model = networks::mobilenet_v1({32, 32, 3}, 5, /*width=*/0.5);
+  Model model = networks::mobilenet_v1({32, 32, 3}, 5, Activation::softmax, /*width=*/0.5);
   model.build(/*seed=*/0);
   EXPECT_EQ(model.layers()[1]->output_shape(), (Shape{16, 16, 16}));
   EXPECT_EQ(model.layers()[model.layers().size() - 2]->output_shape(), (Shape{512}));
   for (const double width : {0.0, -1.0, 4.5, std::nan("")}) {
-    EXPECT_THROW(networks::mobilenet_v1({32, 32, 3}, 5, width), InvalidArgument) << width;
+    EXPECT_THROW(networks::mobilenet_v1({32, 32, 3}, 5, Activation::softmax, width),
+                 InvalidArgument)
+        << width;
   }
 }
 

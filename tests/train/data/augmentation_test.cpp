@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace octet::test::augmentation_test {
 namespace {
@@ -70,11 +71,12 @@ TEST(Augmentation, ChangesTheSameOnAnyNumberOfThreadsAndLeavesTheBatchItself) {
 /// A value between the pixels of a 5 x 5 image, by weights of all of them.
 double between_pixels(const Tensor& x, double row, double column) {
   double sum = 0;
+  std::size_t pixel = 0;
   for (int i = 0; i < 5; ++i) {
-    for (int j = 0; j < 5; ++j) {
+    for (int j = 0; j < 5; ++j, ++pixel) {
       const double weight =
           std::max(0.0, 1 - std::abs(row - i)) * std::max(0.0, 1 - std::abs(column - j));
-      sum += weight * double{x.span()[static_cast<std::size_t>(5 * i + j)]};
+      sum += weight * double{x.span()[pixel]};
     }
   }
   return sum;
@@ -177,7 +179,7 @@ TEST(Augmentation, MovesAndMasksSequences) {
   const Tensor x = drawn({40, 8, 3});
   const Tensor moved = changed({.time_shift = 3, .fill = -5}, x);
   const Tensor masked = changed({.time_mask = 3, .frequency_mask = 1, .fill = -5}, x);
-  std::vector<int> seen(7);
+  std::set<int> seen;
   std::vector<int> masked_steps(4);
   std::vector<int> masked_features(2);
   for (Index row = 0; row < 40; ++row) {
@@ -193,15 +195,13 @@ TEST(Augmentation, MovesAndMasksSequences) {
       if (expected == now) shift = by;
     }
     ASSERT_GE(shift, -3) << row;
-    ++seen[static_cast<std::size_t>(shift + 3)];
+    seen.insert(shift);
     // Whole steps in a row, and whole features.
     const std::vector<float> hidden = row_of(masked, row);
     int steps = 0;
     int features = 0;
-    for (int step = 0; step < 8; ++step) {
-      steps += hidden[static_cast<std::size_t>(3 * step)] == -5.0F &&
-               hidden[static_cast<std::size_t>(3 * step + 1)] == -5.0F &&
-               hidden[static_cast<std::size_t>(3 * step + 2)] == -5.0F;
+    for (std::size_t at = 0; at < hidden.size(); at += 3) {
+      steps += hidden[at] == -5.0F && hidden[at + 1] == -5.0F && hidden[at + 2] == -5.0F;
     }
     for (std::size_t at = 0; at < 3; ++at) {
       int count = 0;
@@ -220,7 +220,7 @@ TEST(Augmentation, MovesAndMasksSequences) {
   // All lengths are alike.
   for (const int count : masked_steps) EXPECT_NEAR(count, 10, 8);
   for (const int count : masked_features) EXPECT_NEAR(count, 20, 12);
-  EXPECT_GE(std::ranges::count_if(seen, [](int count) { return count > 0; }), 6);
+  EXPECT_GE(seen.size(), 6U);
 }
 
 TEST(Augmentation, SpeedInterpolatesSteps) {

@@ -32,10 +32,10 @@ inline Bytes png_bytes(std::uint32_t height, std::uint32_t width, std::uint32_t 
   header.insert(header.end(), {8, kind, 0, 0, 0});
   put_png_chunk(file, "IHDR", header);
   Bytes rows;
-  for (std::size_t row = 0; row * width * channels < pixels.size(); ++row) {
+  const auto stride = static_cast<std::ptrdiff_t>(width) * channels;
+  for (auto from = pixels.begin(); from < pixels.end(); from += stride) {
     rows.push_back(0);
-    const auto from = pixels.begin() + static_cast<std::ptrdiff_t>(row * width * channels);
-    rows.insert(rows.end(), from, from + static_cast<std::ptrdiff_t>(width * channels));
+    rows.insert(rows.end(), from, from + stride);
   }
   Bytes packed(compressBound(rows.size()));
   uLongf size = packed.size();
