@@ -17,7 +17,7 @@ TEST(OnnxWriter, RefusesWhatOnnxDoesNotKnow) {
   expect_throws<InvalidArgument>([&] { to_onnx(model); }, {"wide", "int16"});
   for (const DType state : {DType::float32, DType::int8}) {
     expect_throws<InvalidArgument>([&] { to_onnx(svdf_model(state)); },
-                                   {"SVDF 'y'", "a layer SVDF"});
+                                   {"operator 0 (SVDF) 'y'", "a layer SVDF"});
   }
   expect_throws<InvalidArgument>([&] { to_onnx(svdf_model(DType::int16)); }, {"'state' is int16"});
 }
