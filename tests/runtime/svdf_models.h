@@ -83,6 +83,7 @@ inline IntegerModel svdf_model(const Svdf& s) {
     std::vector<std::uint8_t> data;
     if (floats) {
       std::vector<float> values;
+      values.reserve(codes.size());
       for (const std::int32_t code : codes) values.push_back(static_cast<float>(code) / 8);
       data = to_bytes(values);
     } else if (dtype == DType::int8) {

@@ -21,11 +21,11 @@ TEST(Svdf, RemembersStepsUntilAReset) {
   const IntegerModel model = svdf_model(s);
   StreamingInterpreter stream(model, kept_states(model).states);
   for (int sequence = 0; sequence < 2; ++sequence) {
-    std::vector<std::int16_t> state(static_cast<std::size_t>(s.batch * s.filters() * s.memory));
+    std::vector<std::int16_t> state(stream.interpreter().input<std::int16_t>(1).size());
     for (int step = 0; step < 6; ++step) {
-      const std::vector<std::int8_t> x =
-          random_codes(static_cast<std::size_t>(s.batch * s.features), draw);
-      std::ranges::copy(x, stream.interpreter().input<std::int8_t>().begin());
+      const auto to = stream.interpreter().input<std::int8_t>();
+      const std::vector<std::int8_t> x = random_codes(to.size(), draw);
+      std::ranges::copy(x, to.begin());
       stream.step();
       auto [y, next] = naive_svdf(s, x, state);
       EXPECT_EQ(copy(std::as_const(stream).interpreter().output<std::int8_t>()), y);
