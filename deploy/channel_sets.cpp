@@ -96,6 +96,7 @@ class ChannelFinder {
       case OpCode::softmax:
       case OpCode::split:
       case OpCode::strided_slice:
+      case OpCode::svdf:
       case OpCode::transpose:
       case OpCode::transpose_conv:
       case OpCode::unidirectional_sequence_lstm:

@@ -4,10 +4,13 @@
 #include <octet/runtime/kernel.h>
 #include <octet/runtime/operators/convolution_padding.h>
 #include <octet/runtime/operators/int16_functions.h>
+#include <octet/runtime/operators/svdf.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -166,6 +169,33 @@ bool loses_activation(const Operator& op) {
   return op.code == OpCode::transpose_conv && op.activation() != FusedActivation::none;
 }
 
+/// What runtimes lack or compute otherwise of operators that change variable tensors.
+std::vector<std::string_view> problems_of_states(const Operands& of) {
+  if (of.op.code == OpCode::unidirectional_sequence_lstm) {
+    return {
+        "LiteRT.js loads no file with its variable tensors, and CMSIS-NN keeps no state from "
+        "one call to the next; the operators that a layer LSTM is made of run in both"};
+  }
+  if (of.op.code != OpCode::svdf) return {};
+  std::vector<std::string_view> problems{
+      "LiteRT.js loads no file with its variable tensors; the operators that a layer SVDF is made "
+      "of run there"};
+  if (of.input().dtype == DType::float32) return problems;
+  const bool clamps = of.op.activation() == FusedActivation::relu;
+  if (!clamps) problems.emplace_back("LiteRT refuses it without RELU; TFLite Micro takes it");
+  if (clamps && of.output().quantization.zero_point() > std::numeric_limits<std::int8_t>::min()) {
+    problems.emplace_back(
+        "no runtime applies its RELU, so that results are below 0 where their zero point is not "
+        "the lowest value");
+  }
+  if (of.input(detail::kSvdfState).dtype == DType::int8) {
+    problems.emplace_back(
+        "CMSIS-NN and LiteRT compute other values with a state of int8 than TFLite Micro's "
+        "reference kernels; quantize the state to int16");
+  }
+  return problems;
+}
+
 }  // namespace
 
 std::vector<std::string> runtime_warnings(const IntegerModel& model) {
@@ -204,11 +234,8 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
                       "optimisation all. End the network in a sigmoid",
                       name));
     }
-    if (of.op.code == OpCode::unidirectional_sequence_lstm) {
-      warnings.push_back(fmt::format(
-          "{}: LiteRT.js loads no file with its variable tensors, and CMSIS-NN keeps no state from "
-          "one call to the next; the operators that a layer LSTM is made of run in both",
-          name));
+    for (const std::string_view problem : problems_of_states(of)) {
+      warnings.push_back(fmt::format("{}: {}", name, problem));
     }
     if (const auto difference = litert_int16_difference(of)) {
       warnings.push_back(fmt::format("{}: {}", name, *difference));

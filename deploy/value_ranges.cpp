@@ -305,6 +305,7 @@ class RangeAnalysis {
       case OpCode::softmax:
       case OpCode::split:
       case OpCode::strided_slice:
+      case OpCode::svdf:
       case OpCode::transpose:
       case OpCode::transpose_conv:
       case OpCode::unidirectional_sequence_lstm:

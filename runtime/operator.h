@@ -204,6 +204,23 @@ struct StridedSliceAttributes {
   bool operator==(const StridedSliceAttributes&) const = default;
 };
 
+/// Attributes of SVDF, one step of time, whose operands are the features [batch, features], the
+/// weights of each filter over these and over the last steps, [filters, features] and [filters,
+/// memory], the state [batch, filters memory] and a bias for each unit. Its outputs are the units
+/// and the state behind the step:
+///
+///     state[f] = last memory - 1 of state[f], then sum over i of x[i] features[f, i]
+///     y[u] = bias[u] + sum over the filters f of unit u and m of state[f, m] time[f, m]
+///
+/// Filters u rank .. u rank + rank - 1 are those of unit u.
+struct SvdfAttributes {
+  std::int32_t rank = 1;
+  /// Applied to reals; no runtime applies RELU to integers, nor takes another.
+  FusedActivation activation = FusedActivation::none;
+  OCTET_FIELDS(rank, activation)
+  bool operator==(const SvdfAttributes&) const = default;
+};
+
 /// Attributes of TRANSPOSE_CONV, whose operands are the image, the weights, the bias (-1 for none)
 /// and the output's shape.
 struct TransposeConvAttributes {
@@ -247,7 +264,7 @@ using OperatorAttributes =
                  GatherAttributes, GeluAttributes, LeakyReluAttributes, MeanAttributes,
                  PoolAttributes, ReshapeAttributes, ResizeAttributes, SequenceLstmAttributes,
                  SoftmaxAttributes, SplitAttributes, SqueezeAttributes, StridedSliceAttributes,
-                 TransposeConvAttributes>;
+                 SvdfAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

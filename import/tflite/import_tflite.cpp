@@ -8,6 +8,7 @@
 #include <octet/import/tflite/normalization.h>
 #include <octet/import/tflite/operator_layers.h>
 #include <octet/import/tflite/real_model.h>
+#include <octet/import/tflite/svdf.h>
 
 #include <algorithm>
 #include <cctype>
@@ -226,10 +227,11 @@ class ImportedGraph {
   std::vector<std::pair<std::size_t, std::int32_t>> results_;
 };
 
-Model import_reals(const IntegerModel& source, std::set<std::int32_t>& refusals,
+Model import_reals(const IntegerModel& given, std::set<std::int32_t>& refusals,
                    ImportReport* report) {
-  source.validate();
-  require_float(source);
+  given.validate();
+  require_float(given);
+  const IntegerModel source = detail::svdf_spelled_out(given);
   try {
     return ImportedGraph(source).build(refusals, report);
   } catch (const InvalidArgument& error) {

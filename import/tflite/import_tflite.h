@@ -34,6 +34,9 @@ namespace octet {
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH, ELU, GELU              LeakyReLU, HardSwish, ELU, GELU
 ///     EXP, LOG, SQRT                                 MathFunction
+///     SVDF of a memory above 1                       Dense, Slice, Concatenate, DepthwiseConv2D,
+///                                                    Reshapes and a Permute; its state is another
+///                                                    input and output, as resource variables are
 ///
 /// Weights of float16, and of int8 beside activations of float32, become float32; so do all numbers
 /// of a quantized file, whose QUANTIZE and DEQUANTIZE become nothing. Its scales of activations are

@@ -2,6 +2,7 @@
 #include <octet/import/tflite/real_model.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/operands.h>
+#include <octet/runtime/operators/svdf.h>
 
 #include <algorithm>
 #include <utility>
@@ -40,10 +41,12 @@ class RealModel {
 
   /// Before the scales go.
   void make_bias(const Operator& op) {
-    if (!has_weights(op.code) || op.inputs.size() < 3 || op.inputs[2] < 0) return;
-    ModelTensor& bias = tensor(op.inputs[2]);
-    const QuantParams& input = tensor(op.inputs[0]).quantization;
-    const QuantParams& weights = tensor(op.inputs[1]).quantization;
+    const bool is_svdf = op.code == OpCode::svdf;
+    const std::size_t i = is_svdf ? kSvdfBias : 2;
+    if (!has_weights(op.code) || op.inputs.size() <= i || op.inputs[i] < 0) return;
+    ModelTensor& bias = tensor(op.inputs[i]);
+    const QuantParams& input = tensor(op.inputs[is_svdf ? kSvdfState : 0]).quantization;
+    const QuantParams& weights = tensor(op.inputs[is_svdf ? kSvdfTimeWeights : 1]).quantization;
     if (input.scales.empty() || weights.scales.empty()) return;
     if (bias.dtype == DType::int32) make_real_bias<std::int32_t>(bias, input, weights);
     if (bias.dtype == DType::int64) make_real_bias<std::int64_t>(bias, input, weights);

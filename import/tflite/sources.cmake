@@ -4,6 +4,7 @@ target_sources(octet PRIVATE
   tflite/import_tflite.cpp
   tflite/normalization.cpp
   tflite/operator_layers.cpp
-  tflite/real_model.cpp)
+  tflite/real_model.cpp
+  tflite/svdf.cpp)
 
 octet_public_headers(tflite/import_tflite.h)

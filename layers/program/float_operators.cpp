@@ -253,6 +253,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::quantize:
     case OpCode::split:
     case OpCode::squeeze:
+    case OpCode::svdf:
     case OpCode::transpose_conv:
     case OpCode::unidirectional_sequence_lstm:
       break;

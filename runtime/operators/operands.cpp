@@ -53,6 +53,13 @@ void OperatorView::require_same_shape() const {
   }
 }
 
+void OperatorView::require_shape(const ModelTensor& tensor,
+                                 const std::vector<std::int64_t>& shape) const {
+  if (std::ranges::equal(tensor.shape, shape)) return;
+  fail(fmt::format("expected '{}' of shape [{}], found [{}]", tensor.name, fmt::join(shape, ", "),
+                   fmt::join(tensor.shape, ", ")));
+}
+
 void OperatorView::require_per_tensor(const ModelTensor& tensor, std::string_view role) const {
   if (tensor.quantization.scales.size() != 1) {
     fail(fmt::format("expected one scale for its {} '{}', found {}", role, tensor.name,

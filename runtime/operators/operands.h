@@ -39,6 +39,7 @@ class OperatorView : public Operands {
   /// Requires output i to have `shape`, which follows from the input.
   void require_output_shape(const std::vector<std::int32_t>& shape, std::size_t i = 0) const;
   void require_same_shape() const;
+  void require_shape(const ModelTensor& tensor, const std::vector<std::int64_t>& shape) const;
   void require_per_tensor(const ModelTensor& tensor, std::string_view role) const;
   void require_quantized(const ModelTensor& tensor, std::string_view role) const;
   void require_known(FusedActivation activation) const;

@@ -195,19 +195,12 @@ class SequenceLstm final : public Kernel {
 
 // ---- The operator
 
-void require_shape(const OperatorView& view, const ModelTensor& tensor,
-                   const std::vector<std::int32_t>& shape) {
-  if (tensor.shape == shape) return;
-  view.fail(fmt::format("expected '{}' of shape [{}], found [{}]", tensor.name,
-                        fmt::join(shape, ", "), fmt::join(tensor.shape, ", ")));
-}
-
 void check_weights(const OperatorView& view, std::size_t i, std::int32_t cells,
                    std::int32_t depth) {
   const ModelTensor& weights = view.input(i);
   if (weights.dtype != DType::int8) view.fail_types();
   if (!weights.is_constant()) view.fail(fmt::format("weights '{}' are no constant", weights.name));
-  require_shape(view, weights, {cells, depth});
+  view.require_shape(weights, {cells, depth});
   view.require_per_tensor(weights, "weights");
   if (weights.quantization.zero_point() == 0) return;
   view.fail(fmt::format("expected zero point 0 of weights '{}', found {}", weights.name,
@@ -228,8 +221,8 @@ void check_states(const OperatorView& view, std::int32_t batch, std::int32_t cel
   for (std::size_t i = 0; i < 2; ++i) {
     const ModelTensor& before = view.input(kHidden + i);
     const ModelTensor& behind = view.output(1 + i);
-    require_shape(view, before, {batch, cells});
-    require_shape(view, behind, {batch, cells});
+    view.require_shape(before, {batch, cells});
+    view.require_shape(behind, {batch, cells});
     if (behind.dtype == before.dtype && behind.quantization == before.quantization) continue;
     view.fail(
         fmt::format("expected the type and scale of state '{}' behind the last step, found "
@@ -280,7 +273,7 @@ void check_lstm(const OperatorView& view) {
       view.fail(fmt::format("expected a constant bias of {} of the {} gate, found '{}' of {}",
                             to_string(sums), kGateNames[gate], bias.name, to_string(bias.dtype)));
     }
-    require_shape(view, bias, {cells});
+    view.require_shape(bias, {cells});
   }
   view.require_output_shape({x[0], x[1], cells});
   check_states(view, x[a.time_major ? 1 : 0], cells);

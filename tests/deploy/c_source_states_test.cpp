@@ -10,6 +10,7 @@
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/runtime/lstm_models.h>
+#include <octet/tests/runtime/svdf_models.h>
 
 namespace octet::test::c_source_states_test {
 namespace {
@@ -154,6 +155,34 @@ TEST(KeptStates, AreVariableTensorsOfAnLstm) {
     if (std::string(states) == "1 1:1") other.outputs.pop_back();
     expect_throws<InvalidArgument>([&] { to_tflite(other); },
                                    {"UNIDIRECTIONAL_SEQUENCE_LSTM 'y'", "keep_states()"});
+  }
+}
+
+TEST(KeptStates, AreVariableTensorsOfAnSvdf) {
+  const std::vector<std::pair<DType, int>> versions{
+      {DType::float32, 1}, {DType::int16, 3}, {DType::int8, 4}};
+  for (const auto& [state, version] : versions) {
+    const IntegerModel model = svdf_model(state);
+    const auto bytes = to_tflite(model);
+    const IntegerModel read = from_tflite(bytes);
+    EXPECT_EQ(results_of(read), results_of(model));
+    EXPECT_EQ(read.metadata.at("octet.states"), "1 1:1");
+    EXPECT_EQ(read.operators[0].version, version);
+    EXPECT_EQ(to_tflite(read), bytes);
+    const detail::FileOutline outline = detail::outline_tflite(bytes);
+    EXPECT_EQ(outline.graphs[0].inputs.size(), 1U);
+    EXPECT_EQ(outline.graphs[0].operators[0].inputs, (std::vector<std::int32_t>{0, 1, 2, 4, 3}));
+    EXPECT_EQ(outline.graphs[0].operators[0].outputs.size(), 1U);
+    EXPECT_EQ(outline.graphs[0].operators[0].refusal, "");
+    expect_throws<InvalidArgument>(
+        [&, m = model]() mutable {
+          m.metadata.erase("octet.states");
+          to_tflite(m);
+        },
+        {"SVDF 'y'", "keep_states()"});
+    expect_throws<InvalidArgument>(
+        [&] { to_c_source(model, "net"); },
+        {std::string(state == DType::int8 ? "SVDF 'y'" : to_string(state))});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <octet/deploy/onnx/writer.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/svdf_models.h>
 
 #include <string>
 
@@ -14,6 +15,11 @@ TEST(OnnxWriter, RefusesWhatOnnxDoesNotKnow) {
       make_unary(OpCode::quantize, {"x", DType::float32, {1, 4}, {}, {}, {}},
                  {"wide", DType::int16, {1, 4}, {}, quant(0.1F, 0, DType::int16), {}});
   expect_throws<InvalidArgument>([&] { to_onnx(model); }, {"wide", "int16"});
+  for (const DType state : {DType::float32, DType::int8}) {
+    expect_throws<InvalidArgument>([&] { to_onnx(svdf_model(state)); },
+                                   {"operator 0 (SVDF) 'y'", "a layer SVDF"});
+  }
+  expect_throws<InvalidArgument>([&] { to_onnx(svdf_model(DType::int16)); }, {"'state' is int16"});
 }
 
 }  // namespace

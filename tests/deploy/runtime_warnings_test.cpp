@@ -8,6 +8,7 @@
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/svdf_models.h>
 
 #include <cmath>
 
@@ -195,6 +196,22 @@ TEST(RuntimeWarnings, OfDenseLayersOnInt16) {
 
 TEST(RuntimeWarnings, OfStatesThatRuntimesDoNotKeep) {
   expect_one(lstm_model({}), {"(UNIDIRECTIONAL_SEQUENCE_LSTM) 'y'", "LiteRT.js", "CMSIS-NN"});
+  expect_one(svdf_model(DType::float32), {"(SVDF) 'y'", "LiteRT.js", "a layer SVDF"});
+  // What is said of integers, behind that.
+  const auto expect_two = [](DType state, FusedActivation activation, std::int32_t zero_point,
+                             const std::string& says) {
+    Draw draw(1);
+    const Svdf s{
+        .attributes = {.activation = activation}, .state = state, .y = quant(0.1F, zero_point)};
+    const std::vector<std::string> warnings = runtime_warnings(svdf_model(with_weights(s, draw)));
+    ASSERT_EQ(warnings.size(), says.empty() ? 1U : 2U);
+    EXPECT_NE(warnings.back().find(says), std::string::npos) << warnings.back();
+  };
+  const auto relu = FusedActivation::relu;
+  expect_two(DType::int16, relu, -128, "");
+  expect_two(DType::int16, relu, -127, "no runtime applies its RELU");
+  expect_two(DType::int16, FusedActivation::none, -128, "LiteRT refuses it without RELU");
+  expect_two(DType::int8, relu, -128, "CMSIS-NN and LiteRT compute other values");
 }
 
 TEST(RuntimeWarnings, OfADeadLayerThatLowerWrites) {

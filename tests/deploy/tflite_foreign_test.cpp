@@ -8,6 +8,7 @@
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/svdf_models.h>
 
 namespace octet::test::tflite_foreign_test {
 namespace {
@@ -28,6 +29,10 @@ struct File {
   }
   void remove(const RawTable& table, int field) { put<std::uint16_t>(table.vtable_slot(field), 0); }
   IntegerModel read() const { return from_tflite(bytes); }
+
+  void put_input(std::size_t i, std::int32_t tensor) {
+    put(op(0).start_of_values(operator_field::inputs) + sizeof(tensor) * i, tensor);
+  }
 
   void expect_error(const std::string& message) const {
     expect_throws<FormatError>([&] { read(); }, {message});
@@ -168,9 +173,6 @@ TEST(ForeignTflite, WhatAnLstmLacksIsNamed) {
     file.expect_error(who + says);
   };
   const auto options = [](const File& f) { return f.op(0).table(operator_field::options); };
-  const auto input = [](File& f, std::size_t i, std::int32_t tensor) {
-    f.put(f.op(0).start_of_values(operator_field::inputs) + sizeof(tensor) * i, tensor);
-  };
   changed([&](File& f) { f.put<std::int8_t>(options(f).place(0), 1); },
           "expected activation TANH, found RELU");
   // cell_clip stands in the place of proj_clip.
@@ -181,12 +183,41 @@ TEST(ForeignTflite, WhatAnLstmLacksIsNamed) {
         f.put(options(f).vtable_slot(2), place);
       },
       "proj_clip 1 is not supported");
-  changed([&](File& f) { input(f, 9, 0); }, "operand 9 is not supported");
-  changed([&](File& f) { input(f, 0, 13); },
+  changed([&](File& f) { f.put_input(9, 0); }, "operand 9 is not supported");
+  changed([&](File& f) { f.put_input(0, 13); },
           "expected no variable tensor as input 0, found tensor 13");
-  changed([&](File& f) { input(f, 18, 0); },
+  changed([&](File& f) { f.put_input(18, 0); },
           "expected a variable tensor as input 13, found tensor 0");
-  changed([&](File& f) { input(f, 12, -1); }, "input 9 is absent");
+  changed([&](File& f) { f.put_input(12, -1); }, "input 9 is absent");
+}
+
+TEST(ForeignTflite, WhatAnSvdfLacksIsNamed) {
+  Draw draw(1);
+  const auto written = to_tflite(
+      svdf_model(with_weights({.attributes = {.activation = FusedActivation::relu}}, draw)));
+  const auto changed = [&](auto change, const std::string& says) {
+    File file{written};
+    ASSERT_NO_THROW(file.read());
+    change(file);
+    file.expect_error("operator 0 (SVDF): " + says);
+  };
+  const auto options = [](const File& f) { return f.op(0).table(operator_field::options); };
+  changed([&](File& f) { f.put<std::int32_t>(options(f).place(0), 3); },
+          "expected a rank of which 2 filters are a multiple, found 3");
+  changed([&](File& f) { f.put<std::int8_t>(options(f).place(1), 4); },
+          "fused activation TANH is not supported");
+  changed([](File& f) { f.remove(f.op(0), operator_field::options); }, "its options are missing");
+  changed([](File& f) { f.put<std::int32_t>(f.code(0).place(code_field::version), 5); },
+          "version 5 is not supported, only 1 to 4");
+  changed([](File& f) { f.put_input(3, -1); },
+          "expected a bias, without which TFLite Micro crashes, found none");
+  changed([](File& f) { f.put_input(0, 3); },
+          "expected no variable tensor as input 0, found tensor 3");
+  changed([](File& f) { f.put_input(4, 0); },
+          "expected a variable tensor as input 3, found tensor 0");
+  changed(
+      [](File& f) { f.put<std::uint32_t>(f.op(0).start_of_values(operator_field::inputs) - 4, 4); },
+      "expected a variable tensor as input 3, found tensor -1");
 }
 
 TEST(ForeignTflite, BytesMayLieAtAnyAddress) {

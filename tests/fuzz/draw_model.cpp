@@ -445,6 +445,7 @@ class ModelDrawer {
       // Refused for their operands; files with them are seeds of target tflite.
       case OpCode::cast:
       case OpCode::gather:
+      case OpCode::svdf:
       case OpCode::unidirectional_sequence_lstm:
         return {dtype, shape};
     }

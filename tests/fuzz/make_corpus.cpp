@@ -28,6 +28,7 @@
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/packed_models.h>
+#include <octet/tests/runtime/svdf_models.h>
 #include <octet/tests/runtime/window_models.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/tests/train/data/image_files.h>
@@ -123,6 +124,9 @@ void write_models(const fs::path& root) {
   of_int16("int16_depthwise", OpCode::depthwise_conv_2d);
   seeds.add("lstm", to_tflite(test::lstm_model({})));
   seeds.add("lstm_int16", to_tflite(test::lstm_model({.dtype = DType::int16})));
+  for (const DType state : {DType::float32, DType::int8, DType::int16}) {
+    seeds.add("svdf_" + std::string(to_string(state)), to_tflite(test::svdf_model(state)));
+  }
   seeds.add("gather", to_tflite(test::gather_model()));
   seeds.add("cast", to_tflite(test::cast_model(DType::float32, DType::int32)));
   Sequential causal("s", Input({4, 2}), Conv1D(2, 2, {}, {.padding = Padding::causal}),

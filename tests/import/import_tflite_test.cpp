@@ -10,8 +10,10 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/sequential.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/svdf_models.h>
 #include <octet/tests/train/data/idx_files.h>
 
 #include <algorithm>
@@ -328,6 +330,47 @@ TEST(ImportTflite, AQuantizedFileBecomesAFloatModel) {
   EXPECT_LE(difference(imported.forward(x), expected), 0.03F);
   EXPECT_GT(difference(imported.forward(x), expected), 0.0F);
   EXPECT_THROW(import_tflite(scratch.path() / "none"), IoError);
+}
+
+/// A step of a file with an SVDF, and what it is imported as: the largest difference of the results
+/// and of the states behind it.
+float difference_of_svdf(const Svdf& s) {
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "svdf.tflite";
+  write_tflite(svdf_model(s), path);
+  const Model imported = import_tflite(path);
+  Draw draw(2);
+  std::vector<Tensor> inputs;
+  for (const std::int32_t size : {s.features, s.filters() * s.memory}) {
+    Tensor values = Tensor::zeros({s.batch, size});
+    for (float& value : values.mutable_span()) {
+      value = s.x.scale() * static_cast<float>(draw.between(-100, 100));
+    }
+    inputs.push_back(values);
+  }
+  const std::vector<std::span<const float>> given{inputs[0].span(), inputs[1].span()};
+  const auto expected = Interpreter(read_tflite(path)).run_all(given);
+  const std::vector<Tensor> results = imported.forward_all(inputs);
+  EXPECT_EQ(results.size(), 2U);
+  return std::max(difference(results[0], expected[0]), difference(results[1], expected[1]));
+}
+
+TEST(ImportTflite, AStepOfAnSvdfGivesItsNextState) {
+  Draw draw(4);
+  Svdf s{.memory = 4, .units = 5, .attributes = {.rank = 3}, .state = DType::float32};
+  s.attributes.activation = FusedActivation::relu6;
+  EXPECT_LE(difference_of_svdf(with_weights(s, draw)), kMost);
+  s.state = DType::int16;
+  s.attributes.activation = FusedActivation::none;
+  s.y = quant(0.5F, 3);
+  s.state_scale = 0.001F;
+  const float rounded = difference_of_svdf(with_weights(s, draw));
+  EXPECT_LE(rounded, 0.02F);
+  EXPECT_GT(rounded, 0.0F);
+  s.state = DType::float32;
+  s.attributes.activation = FusedActivation::relu_n1_to_1;
+  expect_throws<FormatError>([&] { import_float_model(svdf_model(with_weights(s, draw))); },
+                             {R"(operator 0 (SVDF, "y"))", "no layer computes it"});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
+#include <octet/tests/runtime/svdf_models.h>
 #include <octet/tests/runtime/transposed_models.h>
 
 #include <functional>
@@ -333,6 +334,18 @@ DrawnOperator drawn_bilinear(const Resize& r, DType dtype) {
             const int units = dtype == DType::float32 ? 0 : xnnpack ? 2048 : 1024;
             return naive_bilinear(r, x, units, xnnpack);
           })};
+}
+
+// ---- Recurrent operators
+
+/// The units and the next state.
+template <class Code, class State>
+DrawnOperator drawn(const Svdf& s) {
+  return {svdf_model(s), [s](const Values& in, Rounding) {
+            const auto [y, next] =
+                naive_svdf(s, values_of<Code>(in[0]), values_of<State>(in.at(1)));
+            return Values{to_bytes(y), to_bytes(next)};
+          }};
 }
 
 // ---- One operand

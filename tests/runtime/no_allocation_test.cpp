@@ -13,6 +13,7 @@
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/runtime/moving_models.h>
 #include <octet/tests/runtime/naive_graph.h>
+#include <octet/tests/runtime/svdf_models.h>
 #include <octet/tests/runtime/transposed_models.h>
 #include <octet/tests/runtime/window_models.h>
 #include <octet/tests/sanitizers.h>
@@ -194,6 +195,8 @@ IntegerModel model_of_one(OpCode code) {
       return cast_model(DType::float32, DType::int32);
     case OpCode::gather:
       return gather_model();
+    case OpCode::svdf:
+      return svdf_model(DType::int16);
     case OpCode::unidirectional_sequence_lstm:
       return lstm_model({});
   }

@@ -126,7 +126,7 @@ void add_moving_cases(std::vector<OperatorCase>& cases, const std::string& type)
                    [](Draw& d) { return drawn_parts<T>(of_type<T>(draw_splitting(d))); }});
 }
 
-/// Operators on int16 and floats, and the parts of SPLIT as outputs.
+/// Operators on int16 and floats, and those of several outputs.
 inline std::vector<OperatorCase> typed_operator_cases() {
   std::vector<OperatorCase> cases{
       {"Conv2DInt16", 150,
@@ -167,6 +167,11 @@ inline std::vector<OperatorCase> typed_operator_cases() {
        }},
       {"ResizeBilinearInt16", 200,
        [](Draw& d) { return drawn_bilinear<std::int16_t>(draw_bilinear(d), DType::int16); }},
+      {"Svdf", 150,
+       [](Draw& d) { return drawn<std::int8_t, std::int16_t>(draw_svdf(d, DType::int16)); }},
+      {"SvdfOfInt8", 150,
+       [](Draw& d) { return drawn<std::int8_t, std::int8_t>(draw_svdf(d, DType::int8)); }},
+      {"SvdfFloat", 60, [](Draw& d) { return drawn<float, float>(draw_svdf(d, DType::float32)); }},
   };
   add_moving_cases<std::int16_t>(cases, "Int16");
   add_moving_cases<float>(cases, "Float");

@@ -8,6 +8,7 @@
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/model_changes.h>
+#include <octet/tests/runtime/svdf_models.h>
 #include <octet/tests/runtime/transposed_models.h>
 
 #include <cmath>
@@ -400,6 +401,49 @@ FaultyOperator lstm() {
            {[](IntegerModel& m) { m.operators[0].outputs.pop_back(); }, "are not supported"}}};
 }
 
+FaultyOperator svdf() {
+  using Attributes = SvdfAttributes;
+  return {
+      "Svdf",
+      svdf_model(DType::int16),
+      {{attribute(&Attributes::rank, 0), "expected a rank of which 2 filters are a multiple"},
+       {attribute(&Attributes::rank, 3), "found 3"},
+       {attribute(&Attributes::rank, 2), "expected 'bias' of shape [1], found [2]"},
+       {attribute(&Attributes::activation, FusedActivation::relu6), "NONE or RELU on integers"},
+       {attribute(&Attributes::activation, static_cast<FusedActivation>(4)),
+        "fused activation 4 is not supported"},
+       {operand(4, -1), "expected a bias, without which TFLite Micro crashes"},
+       {[](IntegerModel& m) { m.operators[0].inputs.pop_back(); }, "expected a bias"},
+       {operand(3, -1), "input 3 is absent"},
+       {[](IntegerModel& m) { m.operators[0].outputs.pop_back(); }, "expected two outputs"},
+       {uint8(0), "are not supported"},
+       {uint8(5), "are not supported"},
+       {uint8(1), "are not supported"},
+       {both(dtype(2, DType::int8), constant(2, {2, 3}, 6)), "are not supported"},
+       {dtype(3, DType::int32), "are not supported"},
+       {both(dtype(4, DType::int64), constant(4, {2}, 16)), "are not supported"},
+       {operand(1, 0), "expected constant weights and bias, found 'x'"},
+       {operand(2, 3), "expected constant weights and bias, found 'state'"},
+       {shape(0, {1, 2, 2}), "expected values [batch, features] and weights [filters, features]"},
+       {shape(0, {1, 3}), "expected 'features' of shape [2, 3], found [2, 4]"},
+       {constant(2, {3, 2}, 12), "expected 'time' of shape [2, 2], found [3, 2]"},
+       {constant(4, {3}, 12), "expected 'bias' of shape [2], found [3]"},
+       {shape(3, {1, 5}), "expected 'state' of shape [1, 6], found [1, 5]"},
+       {shape(3, {2, 6}), "expected 'state' of shape [1, 6], found [2, 6]"},
+       {shape(6, {6, 1}), "expected 'state/0' of shape [1, 6], found [6, 1]"},
+       {shape(5, {2, 1}), "expected output shape [1, 2], found [2, 1]"},
+       {zero_point(1, 1), "expected zero point 0 of 'features', found 1"},
+       {zero_point(2, 1), "expected zero point 0 of 'time', found 1"},
+       {both(zero_point(3, 1), zero_point(6, 1)), "expected zero point 0 of 'state', found 1"},
+       {scale(6, 0.5F), "expected the type and scale of state 'state' behind the step"},
+       {dtype(6, DType::int8), "expected the type and scale of state 'state'"},
+       {[](IntegerModel& m) {
+          m.tensors[1].quantization.scales = {0.1F, 0.2F};
+          m.tensors[1].quantization.zero_points = {0, 0};
+        },
+        "expected one scale for its weights 'features', found 2"}}};
+}
+
 class OperatorFaults : public ::testing::TestWithParam<FaultyOperator> {};
 
 TEST_P(OperatorFaults, AreNamed) {
@@ -427,7 +471,7 @@ INSTANTIATE_TEST_SUITE_P(, OperatorFaults,
                                            mean(), pool("AveragePool2D", OpCode::average_pool_2d),
                                            pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(),
                                            depthwise_conv_2d(), transpose_conv(), cast(), gather(),
-                                           lstm()),
+                                           lstm(), svdf()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

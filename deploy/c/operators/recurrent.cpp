@@ -1,6 +1,21 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/deploy/c/operators.h>
 
 namespace octet::detail {
+namespace {
+
+CLayer refuse_svdf(const CPlan& /*plan*/, const CStep& step) {
+  throw InvalidArgument(
+      fmt::format("c source: operator SVDF '{}': expected other operators; a layer SVDF is written "
+                  "as the operators that it is made of",
+                  step.source.output().name));
+}
+
+}  // namespace
+
+/// The plan refuses any state but that of int8 before.
+COperator c_forms::svdf() { return {.reads_all_inputs = false, .make = refuse_svdf}; }
 
 /// The plan refuses the int16 of its cell state.
 COperator c_forms::unidirectional_sequence_lstm() {

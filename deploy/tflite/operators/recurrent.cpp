@@ -1,4 +1,5 @@
 #include <octet/deploy/tflite/operators.h>
+#include <octet/runtime/operators/svdf.h>
 
 #include <array>
 #include <cstddef>
@@ -38,7 +39,31 @@ int lstm_version(const Operands& /*operands*/) { return 3; }
 
 int lstm_release(int version) { return version >= 3 ? 20400 : 11300; }
 
+/// A file has the bias in front of the state.
+constexpr std::array<std::size_t, 5> kSvdfOrder = {0, kSvdfFeatureWeights, kSvdfTimeWeights,
+                                                   kSvdfBias, kSvdfState};
+constexpr std::array<std::size_t, 1> kSvdfStates = {kSvdfState};
+
+int svdf_version(const Operands& o) {
+  if (o.input().dtype == DType::float32) return 1;
+  return o.input(kSvdfState).dtype == DType::int8 ? 4 : 3;
+}
+
+int svdf_release(int version) {
+  constexpr std::array kReleases = {10500, 11400, 20200, 20300};
+  return kReleases.at(static_cast<std::size_t>(version - 1));
+}
+
 }  // namespace
+
+TfliteOperator tflite_forms::svdf() {
+  return {.highest_version = 4,
+          .required_version = svdf_version,
+          .first_release = svdf_release,
+          .options = kRequired<tflite::SVDFOptions, SvdfAttributes>,
+          .order = kSvdfOrder,
+          .states = kSvdfStates};
+}
 
 TfliteOperator tflite_forms::unidirectional_sequence_lstm() {
   return {.highest_version = 4,
