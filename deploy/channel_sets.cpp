@@ -88,6 +88,7 @@ class ChannelFinder {
       case OpCode::sqrt:
       case OpCode::tanh:
         return tie_each(x, y);
+      case OpCode::arg_max:
       case OpCode::batch_matmul:
       case OpCode::cast:
       case OpCode::dequantize:

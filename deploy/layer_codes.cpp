@@ -60,9 +60,9 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
         if (!is_there && !serves_conv_2d(model, op)) tensors.push_back(index);
         continue;
       }
-      // Layers in float, and the last codes written as bytes.
-      const bool is_end =
-          std::ranges::count(model.outputs, index) > 0 && op.code == OpCode::quantize;
+      // Layers in float, and the last codes written as bytes, or the places of the largest.
+      const bool is_end = std::ranges::count(model.outputs, index) > 0 &&
+                          (op.code == OpCode::quantize || op.code == OpCode::arg_max);
       if (output.dtype != DType::float32 && !is_end) {
         throw InvalidArgument(
             fmt::format("layer outputs: expected int8, int16 or floats behind every operator, "

@@ -298,6 +298,7 @@ class RangeAnalysis {
       case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
         return x;
+      case OpCode::arg_max:
       case OpCode::batch_matmul:
       case OpCode::cast:
       case OpCode::dequantize:

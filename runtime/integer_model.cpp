@@ -15,6 +15,7 @@ std::size_t ModelTensor::stored_bytes() const {
 }
 
 Shape ModelTensor::example_shape() const {
+  if (shape.empty()) return {};
   return Shape(std::vector<Index>(shape.begin() + 1, shape.end()));
 }
 

@@ -43,7 +43,7 @@ struct ModelTensor {
   std::size_t stored_bytes() const;
   bool is_constant() const { return !data.empty(); }
   bool is_quantized() const { return !quantization.scales.empty(); }
-  /// `shape` without its first extent, the batch.
+  /// `shape` without its first extent, the batch; no extents of a single number.
   Shape example_shape() const;
   /// The number of elements of `shape`. Throws FormatError for a negative extent or from 2^31 on.
   std::int64_t size() const;

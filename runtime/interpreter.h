@@ -56,7 +56,7 @@ TensorDetails tensor_details(const IntegerModel& model, std::int32_t index);
 
 /// The real value above which a model whose output number `output` is one number per sample
 /// predicts class 1: 0.5 if LOGISTIC computes it, else 0. None for several numbers and after
-/// SOFTMAX: the class is then the first of the largest.
+/// SOFTMAX: the class is then the first of the largest. None for int32 either, which is the class.
 std::optional<float> decision_threshold(const IntegerModel& model, std::size_t output = 0);
 
 /// Runs a model. Memory is planned, weights are packed and multipliers computed once, in the
@@ -117,8 +117,9 @@ class Interpreter {
   /// Predicts the class of each sample of `values`, samples end to end: quantizes the floats for
   /// the first input, runs batches of batch() samples (the last may be filled up), and takes the
   /// largest element of the first output, the first of equal ones; if the output is one number,
-  /// class 1 if it is above decision_threshold(). Throws InvalidArgument where `values` is no whole
-  /// number of samples or the model has several inputs.
+  /// class 1 if it is above decision_threshold(); if it is one number of int32, as ARG_MAX gives
+  /// it, that class. Throws InvalidArgument where `values` is no whole number of samples or the
+  /// model has several inputs.
   std::vector<std::int32_t> predict(std::span<const float> values);
   /// Predicts the class of each sample of bytes, x = byte / 255, mostly without making floats.
   std::vector<std::int32_t> predict_bytes(std::span<const std::uint8_t> bytes);

@@ -53,7 +53,8 @@ void integer_input(std::span<const float> values, const ModelTensor& tensor, std
 std::optional<float> decision_threshold(const IntegerModel& model, std::size_t output) {
   if (output >= model.outputs.size()) return {};
   std::int32_t tensor = model.outputs[output];
-  if (model.tensors[static_cast<std::size_t>(tensor)].size() != 1) return {};
+  const ModelTensor& result = model.tensors[static_cast<std::size_t>(tensor)];
+  if (result.size() != 1 || result.dtype == DType::int32) return {};
   // What moves, quantizes or dequantizes the value is not what decides.
   for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
     if (std::ranges::count(op->outputs, tensor) == 0) continue;
@@ -230,6 +231,9 @@ void Interpreter::Impl::real_output(Index sample, std::span<float> to, std::size
     dequantized(reinterpret_cast<const std::uint8_t*>(from));
   } else if (tensor.is_quantized() && tensor.dtype == DType::int16) {
     dequantized(reinterpret_cast<const std::int16_t*>(from));
+  } else if (tensor.dtype == DType::int32) {
+    std::ranges::transform(std::span(reinterpret_cast<const std::int32_t*>(from), to.size()),
+                           to.begin(), [](std::int32_t n) { return static_cast<float>(n); });
   } else {
     throw InvalidArgument(fmt::format("run: output '{}' of {} gives no real values", tensor.name,
                                       to_string(tensor.dtype)));
@@ -254,6 +258,12 @@ std::int32_t Interpreter::Impl::label(Index sample, std::optional<float> thresho
       return argmax<std::uint8_t>(from, count);
     case DType::int16:
       return argmax<std::int16_t>(from, count);
+    case DType::int32:
+      if (count == 1) return *reinterpret_cast<const std::int32_t*>(from);
+      throw InvalidArgument(
+          fmt::format("predict: expected one class of each sample, found {} in output '{}'; read "
+                      "them by output<std::int32_t>()",
+                      count, tensor.name));
     default:
       throw InvalidArgument(fmt::format("predict: output '{}' of {} gives no classes", tensor.name,
                                         to_string(tensor.dtype)));

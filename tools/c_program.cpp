@@ -167,6 +167,14 @@ CProgram::CProgram(const std::filesystem::path& source) : source_(source) {
   const std::vector<std::string> outputs = ends_in(text, name, "output");
   inputs_.resize(inputs.size());
   outputs_.resize(outputs.size());
+  for (const std::string& output : outputs) {
+    if (text.find(fmt::format("int32_t *{}", output)) == std::string::npos) continue;
+    throw InvalidArgument(
+        fmt::format("'{}': expected outputs of quantized values, found {} of int32, as ARG_MAX "
+                    "gives it; compare the .tflite file, or C source made in front of it by octet "
+                    "export --to",
+                    source.string(), output));
+  }
   write_scratch("driver.c", driver_for(name, inputs, outputs));
   compile();
   read_sizes();

@@ -57,6 +57,14 @@ nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& inter
   if (interpreter.model().outputs.size() != 1 || data.inputs() != 1 || data.outputs() != 1) {
     throw UsageError("--metrics: expected a model of one input and one output, found several");
   }
+  const ModelTensor& output =
+      interpreter.model().tensors[static_cast<std::size_t>(interpreter.model().outputs[0])];
+  if (output.dtype == DType::int32) {
+    throw UsageError(fmt::format(
+        "--metrics: expected a score of each class, found output '{}' of int32, classes "
+        "themselves, of which the accuracy is shown without it",
+        printable(output.name)));
+  }
   constexpr std::size_t kRows = 1000;
   std::vector<float> values;
   for (std::size_t begin = 0; begin < data.size(); begin += kRows) {

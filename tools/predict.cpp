@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "commands.h"
 #include "show.h"
@@ -18,10 +19,12 @@ namespace octet::tools {
 namespace {
 
 /// Meanings of the outputs of a model.
-enum class OutputKind { probabilities, logits, one_probability, one_logit, numbers };
+enum class OutputKind { probabilities, logits, one_probability, one_logit, label, numbers };
 
 OutputKind kind_of(const IntegerModel& model, const std::vector<std::string>& names) {
   std::int32_t output = model.outputs.front();
+  const ModelTensor& end = model.tensors[static_cast<std::size_t>(output)];
+  if (end.dtype == DType::int32) return end.size() == 1 ? OutputKind::label : OutputKind::numbers;
   auto code = OpCode::dequantize;
   while (code == OpCode::dequantize) {
     const auto last = std::ranges::find_if(model.operators, [&](const Operator& op) {
@@ -62,6 +65,7 @@ std::vector<double> probabilities_of(OutputKind kind, std::span<const float> out
       return values;
     }
     case OutputKind::probabilities:
+    case OutputKind::label:
     case OutputKind::numbers:
       break;
   }
@@ -127,6 +131,7 @@ class Predictor {
 
   void add(const std::string& example, std::span<const float> outputs) {
     if (kind_ == OutputKind::numbers) return add_numbers(example, outputs);
+    if (kind_ == OutputKind::label) return add_label(example, outputs[0]);
     const std::vector<double> shares = probabilities_of(kind_, outputs);
     std::vector<std::size_t> order(shares.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -145,6 +150,19 @@ class Predictor {
       texts.push_back(fmt::format("{} {}", printable(name_of(label)), percent_text(shares[label])));
     }
     show("{}: {}\n", printable(example, kMostOfWarning), fmt::join(texts, ", "));
+  }
+
+  /// What the model says is a class, of which there is no probability.
+  void add_label(const std::string& example, float output) {
+    const auto label = static_cast<std::int64_t>(output);
+    const bool has_name = label >= 0 && std::cmp_less(label, names_.size());
+    const std::string name =
+        has_name ? names_[static_cast<std::size_t>(label)] : std::to_string(label);
+    if (options_.json) {
+      found_.push_back({{"example", example}, {"label", label}, {"class", name}});
+      return;
+    }
+    show("{}: {}\n", printable(example, kMostOfWarning), printable(name));
   }
 
   void add_numbers(const std::string& example, std::span<const float> outputs) {

@@ -164,14 +164,24 @@ void take_probabilities(const Model& model, const Dataset& data, std::span<const
   }
 }
 
+/// The classes that output number `k` of a model in integers says, which it gives itself in int32.
+Labels classes_said(const IntegerModel& model, std::size_t k, const Tensor& output) {
+  const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.outputs[k])];
+  if (tensor.dtype != DType::int32) return classes_of(output, decision_threshold(model, k));
+  Labels labels(output.span().size());
+  std::ranges::transform(output.span(), labels.begin(),
+                         [](float value) { return static_cast<std::int32_t>(value); });
+  return labels;
+}
+
 /// The classes of each output whose targets are labels, the values of the others.
-template <class ThresholdOf>
+template <class ClassesOf>
 std::vector<Targets> predictions_of(const std::vector<Tensor>& outputs, const Dataset& data,
-                                    ThresholdOf&& threshold_of) {
+                                    ClassesOf&& labels_of) {
   std::vector<Targets> result;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (data.has_labels(k)) {
-      result.emplace_back(classes_of(outputs[k], threshold_of(k)));
+      result.emplace_back(labels_of(k, outputs[k]));
     } else {
       result.emplace_back(outputs[k]);
     }
@@ -271,8 +281,9 @@ std::vector<OutputEvaluation> evaluate_outputs(const Model& model, const Dataset
     const std::vector<Tensor> inputs = fit_to_inputs(model, batch);
     std::vector<Tensor> outputs = outputs_for_classes(current.model(), inputs);
     take_probabilities(current.model(), data, inputs, outputs);
-    return predictions_of(outputs, data,
-                          [&](std::size_t k) { return decision_threshold(model, k); });
+    return predictions_of(outputs, data, [&](std::size_t k, const Tensor& output) {
+      return classes_of(output, decision_threshold(model, k));
+    });
   };
   return evaluate_in_pieces(data, group_or_alone(group), predict);
 }
@@ -288,8 +299,9 @@ std::vector<OutputEvaluation> evaluate_outputs(Interpreter& interpreter, const D
   const IntegerModel& model = interpreter.model();
   check_outputs("evaluate_outputs", data, model.outputs.size());
   const auto predict = [&](std::size_t, std::size_t, const Batch& batch) {
-    return predictions_of(real_outputs(interpreter, batch), data,
-                          [&](std::size_t k) { return decision_threshold(model, k); });
+    return predictions_of(
+        real_outputs(interpreter, batch), data,
+        [&](std::size_t k, const Tensor& output) { return classes_said(model, k, output); });
   };
   return evaluate_in_pieces(data, group_or_alone(group), predict);
 }
@@ -338,8 +350,7 @@ Evaluation evaluate(Interpreter& interpreter, const Dataset& data, ProcessGroup*
   const auto size = static_cast<std::size_t>(data.example_shape().size());
   const auto predict = [&](std::size_t begin, std::size_t end, const Batch& batch) -> Labels {
     if (data.inputs() > 1) {
-      return classes_of(real_outputs(interpreter, batch).front(),
-                        decision_threshold(interpreter.model()));
+      return classes_said(interpreter.model(), 0, real_outputs(interpreter, batch).front());
     }
     if (data.bytes().empty()) return interpreter.predict(batch.features.span());
     return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));

@@ -81,6 +81,13 @@ LossOutputs loss_outputs(const IntegerModel& model) {
   std::vector<std::int32_t>& outputs = result.model.outputs;
   for (std::size_t k = 0; k < model.outputs.size(); ++k) {
     result.logits.emplace_back();
+    const ModelTensor& output = model.tensors[static_cast<std::size_t>(outputs[k])];
+    if (output.dtype == DType::int32) {
+      throw InvalidArgument(fmt::format(
+          "measure: expected outputs that are scores, found \"{}\" of int32, classes themselves, "
+          "of which evaluate() takes the accuracy; end the model in front of it",
+          output.name));
+    }
     const auto last = std::ranges::find_if(model.operators, [&](const Operator& op) {
       return std::ranges::count(op.outputs, model.outputs[k]) > 0;
     });

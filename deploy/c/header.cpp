@@ -61,7 +61,7 @@ int @name@_invoke(@parameters@);
 
 @buffers@@states@@sound@#ifndef @NAME@_NO_FLOAT
 /*
- * For callers who have floats; @these@ alone compute in them, and need a compiler that rounds
+ * For callers who have floats; @these@ a compiler that rounds
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
  * which 32-bit x86 has by default) does: values next to the middle of two codes then change. Codes
  * are rounded to the nearest, ties @ties@, and NaN becomes the zero point.
@@ -84,7 +84,8 @@ constexpr std::string_view kBuffers = R"(/*
 
 constexpr std::string_view kEndMacros = R"(#define @NAME@_@END@_SIZE @size@
 #define @NAME@_@END@_SHAPE {@shape@}
-#define @NAME@_@END@_SCALE @scale@
+)";
+constexpr std::string_view kGridMacros = R"(#define @NAME@_@END@_SCALE @scale@
 #define @NAME@_@END@_ZERO_POINT @zero_point@
 )";
 
@@ -145,6 +146,10 @@ std::string shape_text(const ModelTensor& tensor) {
 }
 
 std::string tensor_text(const ModelTensor& tensor) {
+  if (!tensor.is_quantized()) {
+    return fmt::format("\"{}\", {} [{}]", comment_text(tensor.name), to_string(tensor.dtype),
+                       shape_text(tensor));
+  }
   return fmt::format("\"{}\", {} [{}], scale {}, zero point {}", comment_text(tensor.name),
                      to_string(tensor.dtype), shape_text(tensor), tensor.quantization.scale(),
                      tensor.quantization.zero_point());
@@ -168,14 +173,19 @@ std::string weights_text(const CPlan& plan, const std::vector<CLayer>& layers) {
 /// Fills the header's macros and comments on inputs and outputs.
 void fill_ends(const CPlan& plan, Fillings& f) {
   const std::vector<CEnd> ends = all_ends(plan);
+  std::size_t helpers = 0;
   for (const CEnd& end : ends) {
     Fillings of_end = plan.fillings(end);
     of_end["size"] = std::to_string(end.tensor->size());
     of_end["shape"] = shape_text(*end.tensor);
-    of_end["scale"] = float_literal(end.tensor->quantization.scale());
-    of_end["zero_point"] = operand_text(end.tensor->quantization.zero_point());
     f["end_macros"] += fill(kEndMacros, of_end);
     f["ends"] += fmt::format(" *   {:<9} {}\n", end.name, tensor_text(*end.tensor));
+    // What ARG_MAX gives has no scale.
+    if (!end.tensor->is_quantized()) continue;
+    ++helpers;
+    of_end["scale"] = float_literal(end.tensor->quantization.scale());
+    of_end["zero_point"] = operand_text(end.tensor->quantization.zero_point());
+    f["end_macros"] += fill(kGridMacros, of_end);
   }
   std::vector<std::string> input_sizes;
   f["buffers"] = "";
@@ -190,13 +200,16 @@ void fill_ends(const CPlan& plan, Fillings& f) {
   std::vector<std::string> output_sizes;
   for (const CEnd& output : plan.outputs) {
     output_sizes.push_back(output.macro + "_SIZE");
+    if (!output.tensor->is_quantized()) continue;
     f["helpers"] += fill("int @name@_dequantize_@end@(const @type@ *codes, float *values);\n",
                          plan.fillings(output));
   }
   if (plan.input_in_arena) f["buffers"] = fill(kBuffers, f);
   f["input_sizes"] = fmt::format("{}", fmt::join(input_sizes, " and "));
   f["output_sizes"] = fmt::format("{}", fmt::join(output_sizes, " and "));
-  f["these"] = ends.size() == 2 ? "these two" : fmt::format("these {}", ends.size());
+  f["these"] = helpers == 1 ? "this one alone computes in them, and needs"
+                            : fmt::format("these {} alone compute in them, and need",
+                                          helpers == 2 ? "two" : std::to_string(helpers));
 }
 
 }  // namespace

@@ -111,7 +111,9 @@ class Blocks {
     const Operator& op = model_.operators[i];
     const std::ptrdiff_t step = step_of(i);
     const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
-    for (const std::int32_t out : op.outputs) check_codes(tensor(out), place);
+    for (const std::int32_t out : op.outputs) {
+      if (op.code != OpCode::arg_max) check_codes(tensor(out), place);
+    }
     for (const std::int32_t in : c_values_of(op)) {
       check_codes(tensor(in), place);
       use(home(in)).last = step;
@@ -155,7 +157,10 @@ class Blocks {
 
   void add_ends() {
     for (const std::int32_t output : model_.outputs) {
-      check_codes(tensor(output), "output");
+      const auto makes = [&](const Operator& op) { return op.outputs[0] == output; };
+      const auto maker = std::ranges::find_if(model_.operators, makes);
+      const bool is_classes = maker != model_.operators.end() && maker->code == OpCode::arg_max;
+      if (!is_classes) check_codes(tensor(output), "output");
       // The caller's memory.
       use(home(output)).bytes = 0;
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -98,7 +99,10 @@ std::string c_pointer(const std::string& memory, DType memory_type, DType type,
                      is_name ? memory : fmt::format("({})", memory));
 }
 
-std::string_view c_type(DType dtype) { return dtype == DType::uint8 ? "uint8_t" : "int8_t"; }
+std::string_view c_type(DType dtype) {
+  if (dtype == DType::int32) return "int32_t";
+  return dtype == DType::uint8 ? "uint8_t" : "int8_t";
+}
 
 std::int32_t code_of(DType dtype, std::uint8_t byte) {
   return dtype == DType::int8 ? std::int32_t{static_cast<std::int8_t>(byte)} : std::int32_t{byte};
@@ -106,6 +110,11 @@ std::int32_t code_of(DType dtype, std::uint8_t byte) {
 
 std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> bytes) {
   std::vector<std::int32_t> codes;
+  if (dtype == DType::int32) {
+    codes.resize(bytes.size() / sizeof(std::int32_t));
+    if (!codes.empty()) std::memcpy(codes.data(), bytes.data(), bytes.size());
+    return codes;
+  }
   codes.reserve(bytes.size());
   for (const std::uint8_t byte : bytes) codes.push_back(code_of(dtype, byte));
   return codes;
@@ -125,6 +134,14 @@ std::int64_t size_of(const std::vector<CEnd>& ends) {
   std::int64_t size = 0;
   for (const CEnd& end : ends) size += end.tensor->size();
   return size;
+}
+
+std::int64_t bytes_of(const std::vector<CEnd>& ends) {
+  std::int64_t bytes = 0;
+  for (const CEnd& end : ends) {
+    bytes += end.tensor->size() * static_cast<std::int64_t>(octet::size_of(end.tensor->dtype));
+  }
+  return bytes;
 }
 
 std::vector<CEnd> all_ends(const CPlan& plan) {

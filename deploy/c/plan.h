@@ -94,8 +94,9 @@ struct CPlan {
   Fillings fillings(const CEnd& end) const;
 };
 
-/// The codes of all these inputs or outputs for one sample.
+/// The codes of all these inputs or outputs for one sample, and their bytes.
 std::int64_t size_of(const std::vector<CEnd>& ends);
+std::int64_t bytes_of(const std::vector<CEnd>& ends);
 
 /// The inputs of a plan, and behind them its outputs.
 std::vector<CEnd> all_ends(const CPlan& plan);
@@ -103,10 +104,10 @@ std::vector<CEnd> all_ends(const CPlan& plan);
 /// The parameters of @name@_invoke().
 std::string c_parameters(const CPlan& plan);
 
-/// "int8_t" or "uint8_t".
+/// "int8_t" or "uint8_t", or "int32_t" of what ARG_MAX gives.
 std::string_view c_type(DType dtype);
 
-/// The codes of int8 or uint8 that lie in a byte each.
+/// The codes of int8 or uint8, which lie in a byte each, or numbers of int32.
 std::int32_t code_of(DType dtype, std::uint8_t byte);
 std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> bytes);
 

@@ -102,6 +102,7 @@ constexpr std::string_view kDequantizeOutput =
     }
     return @NAME@_OK;
 }
+
 )";
 
 std::string arena_text(const CPlan& plan) {
@@ -155,15 +156,16 @@ std::string float_helpers_text(const CPlan& plan) {
     text += detail::fill(kQuantizeInput, f);
   }
   for (const CEnd& output : plan.outputs) {
-    if (&output != plan.outputs.data()) text += "\n";
-    text += detail::fill(kDequantizeOutput, plan.fillings(output));
+    if (output.tensor->is_quantized())
+      text += detail::fill(kDequantizeOutput, plan.fillings(output));
   }
+  text.pop_back();
   return fmt::format("\n#ifndef {}_NO_FLOAT\n{}#endif\n", plan.macro, text);
 }
 
 /// Bytes of inputs and outputs that have no place in the arena.
 std::int64_t caller_bytes(const CPlan& plan) {
-  return detail::size_of(plan.outputs) + (plan.input_in_arena ? 0 : detail::size_of(plan.inputs));
+  return detail::bytes_of(plan.outputs) + (plan.input_in_arena ? 0 : detail::bytes_of(plan.inputs));
 }
 
 CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {

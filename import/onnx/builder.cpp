@@ -52,11 +52,18 @@ void require_known(const Graph& graph, std::set<std::string>& names) {
     kinds.insert(printable(node->op));
     names.insert(node->name);
   }
+  const Node& first = *unknown.front();
+  const auto is_end = [&](const std::string& name) {
+    return std::ranges::count(graph.outputs, name) > 0;
+  };
+  const bool ends_in_it = first.op == "ArgMax" && std::ranges::any_of(first.outputs, is_end);
   refuse(
-      "import_onnx: {}: Octet has no such operator; the other {} of {} nodes are of operators that "
-      "would import (missing: {})",
-      describe(*unknown.front()), graph.nodes.size() - unknown.size(), graph.nodes.size(),
-      fmt::join(kinds, ", "));
+      "import_onnx: {}: {}; the other {} of {} nodes are of operators that would import (missing: "
+      "{})",
+      describe(first),
+      ends_in_it ? "nothing trains through it; the largest output is the same"
+                 : "Octet has no such operator",
+      graph.nodes.size() - unknown.size(), graph.nodes.size(), fmt::join(kinds, ", "));
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ const ModelTensor& tensor_at(const IntegerModel& source, std::int32_t index) {
   return source.tensors.at(static_cast<std::size_t>(index));
 }
 
-/// The indices that GATHER looks up, which an Embedding takes as floats.
+/// The indices that GATHER looks up, which an Embedding takes as floats, and those that ARG_MAX
+/// gives, which is refused for what it is.
 std::set<std::int32_t> indices_in(const IntegerModel& source) {
   std::set<std::int32_t> found;
   for (const Operator& op : source.operators) {
@@ -38,6 +39,9 @@ std::set<std::int32_t> indices_in(const IntegerModel& source) {
   for (const Operator& op : source.operators) {
     if (op.code == OpCode::gather) continue;
     for (const std::int32_t input : op.inputs) found.erase(input);
+  }
+  for (const Operator& op : source.operators) {
+    if (op.code == OpCode::arg_max) found.insert(op.outputs.at(0));
   }
   return found;
 }

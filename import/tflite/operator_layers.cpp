@@ -57,6 +57,10 @@ class Converter {
       case OpCode::prelu:
         prelu();
         break;
+      case OpCode::arg_max:
+        refuse("{}", std::ranges::count(model_.outputs, op_.outputs.at(0)) > 0
+                         ? "nothing trains through it; the largest output is the same"
+                         : "no layer computes it");
       case OpCode::cast:
         if (output().dtype != DType::int32) refuse("it makes no indices of floats");
         break;
@@ -397,7 +401,7 @@ class Converter {
 
   void split() {
     const Operands operands(model_, op_);
-    const std::size_t axis = split_axis(operands);
+    const std::size_t axis = constant_axis(operands);
     if (axis == 0) refuse("it is along the batch");
     const Index size = output().shape[axis];
     add(Slice({.axis = static_cast<Index>(axis) - 1,

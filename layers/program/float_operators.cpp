@@ -243,6 +243,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return tanh(x[0]);
     case OpCode::softmax:
       return softmax_of(step, x[0]);
+    case OpCode::arg_max:
     case OpCode::cast:
     case OpCode::conv_2d:
     case OpCode::depthwise_conv_2d:

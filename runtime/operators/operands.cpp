@@ -9,6 +9,14 @@
 #include <string>
 
 namespace octet::detail {
+namespace {
+
+/// Input 1, where it is one number.
+std::int32_t written_axis(const Operands& operands) {
+  return values_of<std::int32_t>(operands.input(1))[0];
+}
+
+}  // namespace
 
 bool is_close(double value, double expected, double tolerance) {
   return std::abs(value - expected) <= tolerance * expected;
@@ -18,6 +26,12 @@ std::ptrdiff_t readers_of(const IntegerModel& model, std::int32_t tensor) {
   std::ptrdiff_t readers = std::ranges::count(model.outputs, tensor);
   for (const Operator& op : model.operators) readers += std::ranges::count(op.inputs, tensor);
   return readers;
+}
+
+std::size_t constant_axis(const Operands& operands) {
+  const std::int32_t axis = written_axis(operands);
+  const auto rank = static_cast<std::int32_t>(operands.input().shape.size());
+  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 
 std::int64_t products_with_units(const Operands& operands, std::size_t axis) {
@@ -114,6 +128,22 @@ void OperatorView::require_fixed_grid() const {
       found.zero_point() != expected.zero_point()) {
     fail(fmt::format("expected output scale {} and zero point {}, found {} and {}",
                      expected.scale(), expected.zero_point(), found.scale(), found.zero_point()));
+  }
+}
+
+void OperatorView::require_constant_axis(std::string_view done) const {
+  const ModelTensor& found = input(1);
+  if (found.dtype != DType::int32 || !found.is_constant() || found.size() != 1) {
+    fail(fmt::format("expected the axis as an int32 constant, found '{}' of {}, shape [{}]",
+                     found.name, to_string(found.dtype), fmt::join(found.shape, ", ")));
+  }
+  const auto rank = static_cast<std::int32_t>(input().shape.size());
+  const std::int32_t axis = written_axis(*this);
+  if (axis < -rank || axis >= rank) fail(fmt::format("axis {} outside of rank {}", axis, rank));
+  const std::size_t place = constant_axis(*this);
+  const auto& signature = input().shape_signature;
+  if (!signature.empty() && signature[place] == -1) {
+    fail(fmt::format("axis {} is the batch, which cannot be {}", place, done));
   }
 }
 

@@ -51,10 +51,16 @@ class OperatorView : public Operands {
   void require_same_grid(std::size_t i = 0) const;
   /// An output of codes has the scale and zero point that the operator's definition fixes.
   void require_fixed_grid() const;
+  /// Input 1 is an int32 constant, the number of an axis of input 0 that is not the batch. `done`
+  /// is what the operator does to it: "split".
+  void require_constant_axis(std::string_view done) const;
 
  private:
   std::size_t index_;
 };
+
+/// The axis of input 0 that constant input 1 says, counted from the front.
+std::size_t constant_axis(const Operands& operands);
 
 /// How often operators read a tensor, and once more for each time that it is an output of the
 /// model.

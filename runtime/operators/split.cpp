@@ -4,37 +4,16 @@
 namespace octet::detail {
 namespace {
 
-std::int32_t written_axis(const Operands& operands) {
-  return values_of<std::int32_t>(operands.input(1))[0];
-}
-
-void check_axis(const OperatorView& view) {
-  const ModelTensor& found = view.input(1);
-  if (found.dtype != DType::int32 || !found.is_constant() || found.size() != 1) {
-    view.fail(fmt::format("expected the axis as an int32 constant, found '{}' of {}, shape [{}]",
-                          found.name, to_string(found.dtype), fmt::join(found.shape, ", ")));
-  }
-  const auto rank = static_cast<std::int32_t>(view.input().shape.size());
-  const std::int32_t axis = written_axis(view);
-  if (axis < -rank || axis >= rank) {
-    view.fail(fmt::format("axis {} outside of rank {}", axis, rank));
-  }
-}
-
 void check_split(const OperatorView& view) {
   check_moved(view);
-  check_axis(view);
+  view.require_constant_axis("split");
   const auto parts = static_cast<std::int32_t>(view.op.outputs.size());
   const std::int32_t expected = view.op.as<SplitAttributes>().num_splits;
   if (parts != expected) {
     view.fail(fmt::format("expected as many outputs as num_splits, {}, found {}", expected, parts));
   }
-  const std::size_t axis = split_axis(view);
+  const std::size_t axis = constant_axis(view);
   std::vector<std::int32_t> shape = view.input().shape;
-  const auto& signature = view.input().shape_signature;
-  if (!signature.empty() && signature[axis] == -1) {
-    view.fail(fmt::format("axis {} is the batch, which cannot be split", axis));
-  }
   if (shape[axis] % parts != 0) {
     view.fail(fmt::format("axis {} of extent {} has no {} equal parts", axis, shape[axis], parts));
   }
@@ -48,14 +27,8 @@ std::unique_ptr<Kernel> make_split(const KernelSource& source) {
 
 }  // namespace
 
-std::size_t split_axis(const Operands& operands) {
-  const std::int32_t axis = written_axis(operands);
-  const auto rank = static_cast<std::int32_t>(operands.input().shape.size());
-  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
-}
-
 std::vector<StridedCopy> split_copies(const Operands& operands) {
-  const std::size_t axis = split_axis(operands);
+  const std::size_t axis = constant_axis(operands);
   StridedCopy copy;
   Index stride = 1;
   Index part = 0;

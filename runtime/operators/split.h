@@ -2,15 +2,12 @@
 
 #include <octet/runtime/operators/strided_copy.h>
 
-#include <cstddef>
 #include <vector>
 
 // SPLIT: equal parts of a tensor along an axis, which a constant second operand gives; each part is
 // an output.
 
 namespace octet::detail {
-
-std::size_t split_axis(const Operands& operands);
 
 /// By output.
 std::vector<StridedCopy> split_copies(const Operands& operands);

@@ -1,11 +1,12 @@
 // `octet run` and `octet eval` as their users run them.
 
 #include <octet/core/file.h>
+#include <octet/deploy/c/writer.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/octet_tool.h>
 #include <octet/tests/import/zip_files.h>
-#include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/lookup_models.h>
 #include <octet/tests/train/data/npy_files.h>
 
 #include <cstring>
@@ -228,6 +229,38 @@ TEST_F(OctetTool, EvalCountsRightAnswers) {
   write_tflite(make_mlp(1, {3, 2}, false, false), path("other.tflite"));
   expect_failure("eval '" + path("other.tflite") + "' --data '" + folder_.string() + "'", 1,
                  "the model takes samples [1, 3]");
+}
+
+/// A model that ends in ARG_MAX says classes: the brightest of three pixels.
+TEST_F(OctetTool, ArgMaxGivesClasses) {
+  const IntegerModel model = batched_arg_max_model({{3}, 0, quant(1.0F / 255, -128)});
+  write_tflite(model, path("m.tflite"));
+  const std::string of_model = " '" + path("m.tflite") + "' ";
+  write_file_atomic(path("in.bin"), std::vector<std::uint8_t>{1, 2, 3, 9, 9, 255});
+  const Result raw = octet("run" + of_model + "--input '" + path("in.bin") + "' --output '" +
+                           path("out.bin") + "'");
+  EXPECT_EQ(raw.exit_code, 0) << raw.err;
+  EXPECT_EQ(read_file(path("out.bin")), (std::vector<std::uint8_t>{2, 0, 0, 0, 0, 0, 0, 0}));
+
+  write_idx(folder_ / "t10k-images-idx3-ubyte", {4, 1, 3}, {9, 1, 0, 3, 200, 0, 0, 1, 2, 7, 7, 0});
+  write_idx(folder_ / "t10k-labels-idx1-ubyte", {4}, {0, 1, 2, 1});
+  const std::string eval = "eval" + of_model + "--data '" + folder_.string() + "'";
+  EXPECT_EQ(octet(eval).out.substr(0, 34), "accuracy 75.00 % (3 of 4 images), ");
+  expect_failure(eval + " --metrics confusion", 2,
+                 "--metrics: expected a score of each class, found output 'y' of int32");
+  const Bytes x = npy_bytes<float>("<f4", "(2, 3)", {0, 1, 0.5F, 0, 0.5F, 1});
+  const Bytes y = npy_bytes<std::int32_t>("<i4", "(2,)", {1, 0});
+  write_file_atomic(path("all.npz"), zip_bytes({{"x.npy", x}, {"y.npy", y}}, false));
+  const Result arrays = octet("eval" + of_model + "--data '" + path("all.npz") + "'");
+  EXPECT_EQ(arrays.out.substr(0, 31), "y: accuracy 50.00 % (1 of 2)\n2 ") << arrays.err;
+  write_file_atomic(path("x.npy"), x);
+  const Result told = octet("predict" + of_model + "'" + path("x.npy") + "' --json");
+  EXPECT_EQ(nlohmann::json::parse(told.out)[1].at("class"), "2") << told.err;
+
+  EXPECT_EQ(octet("verify" + of_model + of_model + "--layers").exit_code, 0);
+  write_c_source(model, path("net"));
+  expect_failure("verify" + of_model + "'" + path("net.c") + "'", 1,
+                 "expected outputs of quantized values, found output of int32");
 }
 
 }  // namespace

@@ -205,7 +205,9 @@ class CDriver {
         const auto& tensor = model.tensors[static_cast<std::size_t>(ends[k])];
         const std::string number = ends.size() == 1 ? "" : std::to_string(k + 1);
         const std::string buffer = (role == "INPUT" ? "x" : "y") + number;
-        const char* const type = tensor.dtype == DType::uint8 ? "uint8_t" : "int8_t";
+        const char* const type = tensor.dtype == DType::int32   ? "int32_t"
+                                 : tensor.dtype == DType::uint8 ? "uint8_t"
+                                                                : "int8_t";
         const std::string size = fmt::format("{}_{}{}_SIZE", macro, role, number);
         const bool in_arena = c.input_in_arena && role == "INPUT";
         buffers += in_arena ? fmt::format("    {} *{} = {}_input{}_buffer();\n", type, buffer, name,
@@ -215,7 +217,7 @@ class CDriver {
         if (role == "INPUT") {
           reads += fmt::format("      if (fread({}, {}, 1, in) != 1) return 3;\n", buffer, size);
         } else {
-          writes += fmt::format("      fwrite({}, {}, 1, out);\n", buffer, size);
+          writes += fmt::format("      fwrite({0}, sizeof {0}, 1, out);\n", buffer);
         }
       }
     };

@@ -253,6 +253,31 @@ class OnnxEvaluator {
     return y;
   }
 
+  OnnxTensor arg_max(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const auto axis = static_cast<std::size_t>(node.attributes.at("axis"));
+    if (node.attributes.at("keepdims") != 0 || node.attributes.at("select_last_index") != 0) {
+      throw std::runtime_error("ArgMax: another shape, or another of equal values");
+    }
+    OnnxTensor y{OnnxElement::int64, x.shape, {}};
+    y.shape.erase(y.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    std::ptrdiff_t inner = 1;
+    for (std::size_t k = axis + 1; k < x.shape.size(); ++k) inner *= x.shape[k];
+    const std::ptrdiff_t piece = x.shape.at(axis) * inner;
+    for (std::ptrdiff_t i = 0; i < std::ssize(x.values); ++i) {
+      if (i % piece >= inner) continue;
+      std::ptrdiff_t best = i;
+      for (std::ptrdiff_t k = i; k < i - i % piece + piece; k += inner) {
+        const auto at = [&](std::ptrdiff_t place) {
+          return x.values[static_cast<std::size_t>(place)];
+        };
+        if (at(k) > at(best)) best = k;
+      }
+      y.values.push_back(static_cast<double>((best - i) / inner));
+    }
+    return y;
+  }
+
   OnnxTensor hard_sigmoid(const OnnxNode& node) const {
     const double alpha = double{node.reals.at("alpha")};
     const double beta = double{node.reals.at("beta")};
@@ -331,6 +356,7 @@ class OnnxEvaluator {
     if (node.op == "Softmax") return softmax(node);
     if (node.op == "Reshape") return reshape(node);
     if (node.op == "Gather") return gather(node);
+    if (node.op == "ArgMax") return arg_max(node);
     if (node.op == "Resize") return onnx::resize(node, in(node, 0), in(node, 2).values);
     if (node.op == "HardSigmoid") return hard_sigmoid(node);
     if (node.op == "Identity") return in(node, 0);

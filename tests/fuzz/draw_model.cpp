@@ -348,6 +348,16 @@ class ModelDrawer {
     return shape;
   }
 
+  /// Along an axis that may be outside; the shape without it.
+  std::vector<std::int32_t> complete_arg_max(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const std::array axis = {bytes_.between(-1, 3)};
+    push_integers(op, {}, axis);
+    const std::ptrdiff_t at = axis[0] < 0 ? std::ssize(shape) - 1 : axis[0];
+    if (at >= 0 && at < std::ssize(shape)) shape.erase(shape.begin() + at);
+    return shape;
+  }
+
   /// Into 1 to 3 parts; the shape of each.
   std::vector<std::int32_t> complete_split(Operator& op) {
     std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
@@ -387,6 +397,8 @@ class ModelDrawer {
       case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
         return {dtype, complete_resize(op)};
+      case OpCode::arg_max:
+        return {DType::int32, complete_arg_max(op)};
       case OpCode::average_pool_2d:
       case OpCode::max_pool_2d:
         return {dtype, complete_pool(op)};

@@ -128,6 +128,7 @@ void write_models(const fs::path& root) {
     seeds.add("svdf_" + std::string(to_string(state)), to_tflite(test::svdf_model(state)));
   }
   seeds.add("gather", to_tflite(test::gather_model()));
+  seeds.add("arg_max", to_tflite(test::arg_max_model({})));
   seeds.add("cast", to_tflite(test::cast_model(DType::float32, DType::int32)));
   Sequential causal("s", Input({4, 2}), Conv1D(2, 2, {}, {.padding = Padding::causal}),
                     GRU(2, {.return_sequences = true}));

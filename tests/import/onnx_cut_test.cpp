@@ -52,6 +52,11 @@ TEST(OnnxCut, RefusalsProposeIt) {
   // A node that is of a known operator, and refused all the same.
   const Bytes file = onnx_file({-1, 3}, {node("Relu", {"x"}, "a"), node("Div", {"a", "a"}, "y")});
   EXPECT_THAT(refusal(file, {}), testing::HasSubstr("--to 'a'"));
+  const Bytes classes = onnx_file({-1, 3}, {node("Relu", {"x"}, "a"), node("ArgMax", {"a"}, "y")});
+  EXPECT_THAT(refusal(classes, {}),
+              testing::HasSubstr("nothing trains through it; the largest output is the same; "));
+  EXPECT_THAT(refusal(classes, {}), testing::HasSubstr("--to 'a'"));
+  EXPECT_THAT(refusal(with_middle("ArgMax"), {}), testing::HasSubstr("Octet has no such operator"));
   // Nothing would be left.
   const Bytes first = onnx_file({-1, 3}, {node("Einsum", {"x"}, "y")});
   EXPECT_THAT(refusal(first, {}), testing::Not(testing::HasSubstr("--to")));

@@ -2,6 +2,7 @@
 
 #include <octet/tests/runtime/bilinear_models.h>
 #include <octet/tests/runtime/int16_models.h>
+#include <octet/tests/runtime/lookup_models.h>
 #include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/svdf_models.h>
@@ -319,6 +320,20 @@ inline DrawnOperator drawn_squeeze(Draw& draw) {
   const std::vector<std::vector<std::int32_t>> dims{{1, -1}, {}, {-3}};
   return {squeeze_model({2, 1, size, 1}, dims[static_cast<std::size_t>(draw.between(0, 2))]),
           [](const Values& in, Rounding) { return in; }};
+}
+
+/// Draws few different values, so that many are equal, or all.
+template <class T>
+DrawnOperator drawn_arg_max(const Largest& l, const IntegerModel& model) {
+  return {model, by_values<T>([l](const auto& x, Rounding) { return naive_arg_max(l, x); }), true,
+          [l](Draw& draw) {
+            std::size_t size = 1;
+            for (const std::int32_t extent : l.shape) size *= static_cast<std::size_t>(extent);
+            const std::int32_t most = draw.between(0, 1) == 0 ? 2 : 127;
+            std::vector<T> x(size);
+            for (T& value : x) value = static_cast<T>(draw.between(-most - 1, most));
+            return Values{to_bytes(x)};
+          }};
 }
 
 template <class T>

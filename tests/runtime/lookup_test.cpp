@@ -1,4 +1,4 @@
-// CAST and GATHER.
+// CAST, GATHER and ARG_MAX.
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
@@ -59,6 +59,29 @@ TEST(Gather, TakesFloatsThatAreIntegers) {
         interpreter.run(std::vector<float>{1, 0.5F, 2});
       },
       {"input 'indices' of int32", "found 0.5"});
+}
+
+TEST(ArgMax, OfFloatsTakesTheFirstAndNoNaNButTheFirst) {
+  const IntegerModel model = arg_max_model({{4}, 0, {{}, {}, 0, 0, 0}, DType::float32});
+  const std::vector<std::pair<std::vector<float>, std::int32_t>> rows = {
+      {{1, 5, -2, 5}, 1}, {{-0.0F, 0.0F, -1, -2}, 0}, {{1, NAN, 3, NAN}, 2}, {{NAN, 9, 1, 1}, 0}};
+  for (const auto& [x, place] : rows) {
+    EXPECT_EQ((run<float, std::int32_t>(model, x)), std::vector{place});
+  }
+}
+
+/// The class is what the model puts out, be it 0, 1 or another.
+TEST(ArgMax, IsTheClassThatIsPredicted) {
+  Interpreter interpreter(batched_arg_max_model({{3}, 0, quant(1.0F, 0)}), {.batch = 2});
+  EXPECT_EQ(interpreter.get_output_details()[0].shape, (Extents{2}));
+  EXPECT_EQ(decision_threshold(interpreter.model()), std::nullopt);
+  const std::vector<float> x{1, 7, 7, -9, -8, -3, 4, 2, 0};
+  EXPECT_EQ(interpreter.predict(x), (std::vector{1, 2, 0}));
+  EXPECT_EQ(interpreter.run(x), (std::vector<float>{1, 2, 0}));
+  EXPECT_EQ(interpreter.predict_bytes(std::vector<std::uint8_t>{0, 0, 255}), std::vector{2});
+  Interpreter several(arg_max_model({{1, 2, 3}, 1, quant(1.0F, 0)}));
+  expect_throws<InvalidArgument>([&] { several.predict(std::vector<float>(6)); },
+                                 {"expected one class of each sample, found 3 in output 'y'"});
 }
 
 }  // namespace

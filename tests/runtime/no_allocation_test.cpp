@@ -130,6 +130,8 @@ IntegerModel model_of_one(OpCode code) {
       pair.code = code;
       pair.constant.assign(6, 1);
       return model_of(pair);
+    case OpCode::arg_max:
+      return arg_max_model(draw_arg_max(draw));
     case OpCode::average_pool_2d:
     case OpCode::max_pool_2d:
       pooling.code = code;

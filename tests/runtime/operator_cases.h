@@ -126,7 +126,20 @@ void add_moving_cases(std::vector<OperatorCase>& cases, const std::string& type)
                    [](Draw& d) { return drawn_parts<T>(of_type<T>(draw_splitting(d))); }});
 }
 
-/// Operators on int16 and floats, and those of several outputs.
+/// ARG_MAX of a type, of single samples and of batches of any size.
+template <class T>
+void add_arg_max_cases(std::vector<OperatorCase>& cases, const std::string& type) {
+  cases.push_back({"ArgMax" + type, 200, [](Draw& d) {
+                     const Largest l = of_type<T>(draw_arg_max(d));
+                     return drawn_arg_max<T>(l, arg_max_model(l));
+                   }});
+  cases.push_back({"BatchedArgMax" + type, 50, [](Draw& d) {
+                     const Largest l = of_type<T>(draw_arg_max(d, 4));
+                     return drawn_arg_max<T>(l, batched_arg_max_model(l));
+                   }});
+}
+
+/// Operators on int16 and floats, and those whose results have another type or number.
 inline std::vector<OperatorCase> typed_operator_cases() {
   std::vector<OperatorCase> cases{
       {"Conv2DInt16", 150,
@@ -175,6 +188,8 @@ inline std::vector<OperatorCase> typed_operator_cases() {
   };
   add_moving_cases<std::int16_t>(cases, "Int16");
   add_moving_cases<float>(cases, "Float");
+  add_arg_max_cases<std::int8_t>(cases, "");
+  add_arg_max_cases<float>(cases, "Float");
   cases.push_back(
       {"PartsOfSplit", 100, [](Draw& d) { return drawn_parts<std::int8_t>(draw_splitting(d)); }});
   return cases;

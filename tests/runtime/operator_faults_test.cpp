@@ -372,6 +372,22 @@ FaultyOperator gather() {
            {shape(2, {1, 3, 3}), "expected output shape [1, 3, 2], found [1, 3, 3]"}}};
 }
 
+FaultyOperator arg_max() {
+  return {"ArgMax",
+          arg_max_model({}),
+          {{number(1, 0, 3), "axis 3 outside of rank 3"},
+           {number(1, 0, -4), "axis -4 outside of rank 3"},
+           {number(1, 0, 0), "expected output shape [3, 4], found [2, 4]"},
+           {operand(1, 0),
+            "expected the axis as an int32 constant, found 'x' of int8, shape [2, 3, 4]"},
+           {dtype(0, DType::int16), "types (int16, int32) -> int32 are not supported"},
+           {uint8(0), "types (uint8, int32) -> int32 are not supported"},
+           {dtype(2, DType::int64), "types (int8, int32) -> int64 are not supported"},
+           {[](IntegerModel& m) { m.tensors[0].quantization = {}; },
+            "expected one scale for its input 'x', found 0"},
+           {signature(0, {2, -1, 4}), "axis 1 is the batch, which cannot be reduced"}}};
+}
+
 // ---- Recurrent operators
 
 FaultyOperator lstm() {
@@ -471,7 +487,7 @@ INSTANTIATE_TEST_SUITE_P(, OperatorFaults,
                                            mean(), pool("AveragePool2D", OpCode::average_pool_2d),
                                            pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(),
                                            depthwise_conv_2d(), transpose_conv(), cast(), gather(),
-                                           lstm(), svdf()),
+                                           arg_max(), lstm(), svdf()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -84,7 +84,7 @@ void onnx_forms::strided_slice(OnnxNodes& nodes, const Operands& o) {
 /// Each part by a Slice: quantized values are copied.
 void onnx_forms::split(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
-  const std::size_t axis = split_axis(o);
+  const std::size_t axis = constant_axis(o);
   const std::int64_t extent = o.output().shape[axis];
   for (std::size_t i = 0; i < o.op.outputs.size(); ++i) {
     const std::int32_t out = o.op.outputs[i];
