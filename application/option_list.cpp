@@ -354,6 +354,7 @@ void add_quantization_options(CLI::App& app, Options& options) {
 void add_task_options(CLI::App& app, Options& options) {
   app.option_defaults()->group("Training");
   std::vector<std::string> names;
+  names.reserve(kTasks.size());
   for (const auto& [name, task] : kTasks) names.emplace_back(name);
   app.add_option_function<std::string>(
          "--task",
