@@ -149,7 +149,8 @@ void write_arrays(const std::string& folder, const std::function<float(float val
 }
 
 TEST_F(OctetTrain, TheTaskChoosesTheEndOfANetwork) {
-  const auto trained = [&](const std::string& data, const std::string& out, Arguments more = {}) {
+  const auto trained = [&](const std::string& data, const std::string& out,
+                           const Arguments& more = {}) {
     return run_process(
         Arguments{OCTET_TOOL, "train", "--data", path(data), "--out", path(out), "--hidden", "24",
                   "--lr", "0.01", "--batch", "32", "--epochs", "12", "--qat-epochs", "1"} +
