@@ -131,7 +131,9 @@ DataSplit suitable(DataSplit data, const Options& options) {
   require_mask_stays(data.train, {{"--shift", options.shift > 0},
                                   {"--augment", options.augmentation != Augmentation{}}});
   if (options.task == Task::reconstruction) {
-    as_options([&] { require_unmoved_targets(options.augmentation, data.train.example_shape()); });
+    Augmentation moves = options.augmentation;
+    moves.shift = std::max<Index>(moves.shift, options.shift);
+    as_options([&] { require_unmoved_targets(moves, data.train.example_shape()); });
   } else if (data.train.outputs() == 1 && !data.train.has_labels()) {
     as_options([&] { require_unmoved_targets(options.augmentation, data.train.target_shape()); });
   }
@@ -184,7 +186,12 @@ Dataset prepared_for(const std::string& file, const IntegerModel& model, Dataset
   return reconstructing(data, output.example_shape());
 }
 
-void take_preparation(const IntegerModel& model, const Shape& input, Options& options) {
+void take_preparation(const IntegerModel& model, const Model& network, Options& options) {
+  const auto end_of = [&](const std::vector<std::size_t>& ends) {
+    return network.layers()[ends.front()]->output_shape();
+  };
+  const Shape input = end_of(network.input_layers());
+  if (!options.fine_tunes) options.file_output = end_of(network.output_layers());
   const bool has_task = in_file(options.file, [&] { return reconstructs(model); });
   if (has_task && !options.fine_tunes && !options.task) options.task = Task::reconstruction;
   const Normalization of_file = normalization_in(options.file, model, input);

@@ -72,9 +72,10 @@ DataOptions options_for(const std::string& file, const IntegerModel& model, cons
 Dataset prepared_for(const std::string& file, const IntegerModel& model, Dataset data);
 
 /// Takes the normalization, and the task of reconstruction, that the model of Options::file was
-/// trained with, whose input has the shape `input`. Throws command_line::UsageError for another
-/// normalization, and for any of a model that was trained without; FormatError as prepared_for().
-void take_preparation(const IntegerModel& model, const Shape& input, Options& options);
+/// trained with: `model` says them, and `network` has its layers. Throws command_line::UsageError
+/// for another normalization, and for any of a model that was trained without; FormatError as
+/// prepared_for().
+void take_preparation(const IntegerModel& model, const Model& network, Options& options);
 
 /// Describes the examples to the user: how many, their shapes and targets, and whether those that
 /// are scored on are those that are trained on.

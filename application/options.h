@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/shape.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/train/data/augmentation.h>
 #include <octet/train/data/data_options.h>
@@ -57,6 +58,9 @@ struct LossOptions {
 struct Options {
   /// The float model that training begins with; empty: `network`, its weights drawn.
   std::string file;
+  /// The shape of what the model of `file` gives of an example, once it is read; none where it gets
+  /// another last layer.
+  std::optional<Shape> file_output;
   std::string data;
   DataOptions data_options;
   /// None: what the targets are.

@@ -70,8 +70,7 @@ Dataset reconstructing(const Dataset& data, const Shape& target) {
 DataSplit with_task(DataSplit data, const Options& options) {
   if (!options.task) return data;
   if (options.task == Task::reconstruction) {
-    const Shape& example = data.train.example_shape();
-    const Shape target = options.file.empty() ? Shape{example.size()} : example;
+    const Shape target = options.file_output.value_or(Shape{data.train.example_shape().size()});
     return {reconstructing(data.train, target), reconstructing(data.test, target)};
   }
   const std::optional<Task> found = task_of(data.train);

@@ -24,7 +24,7 @@ std::string task_text(const Dataset& data);
 Dataset reconstructing(const Dataset& data, const Shape& target);
 
 /// The data with the targets of Options::task. Those of a reconstruction are the examples
-/// themselves: as rows of numbers for a network by name, as they are for a FILE. Throws
+/// themselves: rows of numbers for a network by name, of the shape of its output for a FILE. Throws
 /// command_line::UsageError where the task needs other targets than the data have.
 DataSplit with_task(DataSplit data, const Options& options);
 

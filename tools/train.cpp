@@ -105,9 +105,7 @@ int train(application::Options options, int argc, char** argv) {
   return application::run(program, argc, argv, [&] {
     if (!options.file.empty()) {
       given = GivenModel{read_float_model(options.file), metadata_of(options.file)};
-      const Model& model = given->model;
-      application::take_preparation(
-          given->metadata, model.layers()[model.input_layers().front()]->output_shape(), options);
+      application::take_preparation(given->metadata, given->model, options);
     }
     // Scales that no step moves stay measured.
     if (given && options.qat_epochs > 0) take_recipe(recipe_of(given->model, options), options);

@@ -201,7 +201,9 @@ TEST_F(OctetTrain, TheTaskChoosesTheEndOfANetwork) {
            {"numbers",
             {"--task", "classification"},
             "found numbers of shape [3], as of regression"},
-           {"set", {"--task", "reconstruction", "--shift", "1"}, "--shift: expected"},
+           {"set",
+            {"--task", "reconstruction", "--shift", "1"},
+            "shift: expected targets that have no places"},
            {"places", {}, "--network: expected examples with a class label or a row of numbers"}}) {
     expect_one_error(trained(data, "none", more), 2, words);
     EXPECT_FALSE(std::filesystem::exists(path("none")));
