@@ -17,9 +17,10 @@ enum class TfliteStates {
 /// The model as a .tflite file (schema version 3): what TensorFlow Lite, LiteRT and TensorFlow Lite
 /// Micro load. Equal models give equal bytes. An operator is written with the lowest
 /// version that its types and options need. The states of SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM
-/// are variable tensors, in whichever form other states are. Throws FormatError where the model is not valid,
-/// InvalidArgument where it does not fit into the 2 GiB that such a file may have, where such an
-/// operator has other states than keep_states() named, and for `variables` where that named none.
+/// are variable tensors, in whichever form other states are. Throws FormatError where the model is
+/// not valid, InvalidArgument where it does not fit into the 2 GiB that such a file may have, where
+/// such an operator has other states than keep_states() named, and for `variables` where that named
+/// none.
 std::vector<std::uint8_t> to_tflite(const IntegerModel& model,
                                     TfliteStates states = TfliteStates::inputs_and_outputs);
 
