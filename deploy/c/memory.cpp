@@ -244,6 +244,7 @@ CMemory plan_by_rows(const CPlan& plan, CMemory whole) {
   constexpr std::size_t kMostPlans = 8;
   const std::vector<CRowChain> chains = row_chains(plan, whole.needed);
   std::vector<std::pair<std::size_t, const CRowChain*>> likely;
+  likely.reserve(chains.size());
   for (const CRowChain& chain : chains) {
     likely.emplace_back(Blocks(plan, whole.needed, &chain).estimate(), &chain);
   }

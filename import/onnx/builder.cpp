@@ -219,7 +219,7 @@ void Builder::add_outputs() {
 }
 
 Imported Builder::input(const Node& node, std::size_t i) const {
-  const Imported found = with_batch_at(value(node, i), 0);
+  Imported found = with_batch_at(value(node, i), 0);
   if (found.batch != 0)
     refuse("expected the batch to stay in front, found it as axis {}", found.batch);
   return found;

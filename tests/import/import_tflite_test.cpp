@@ -266,7 +266,7 @@ TEST(ImportTflite, MergesAndFunctionsOfOneValue) {
   std::int32_t x = b.activation("x", {1, 6}, DType::float32);
   b.model.inputs = {x};
   const auto append = [&](OpCode code, std::vector<std::int32_t> inputs,
-                          OperatorAttributes attributes = NoAttributes{}) {
+                          const OperatorAttributes& attributes = NoAttributes{}) {
     const std::int32_t y =
         b.activation(fmt::format("y{}", b.model.tensors.size()), {1, 6}, DType::float32);
     b.op(code, std::move(inputs), y, attributes);

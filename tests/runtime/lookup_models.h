@@ -64,7 +64,7 @@ inline IntegerModel arg_max_model(const Largest& l) {
 /// Puts each element into the list of its place along all other axes.
 template <class T>
 std::vector<std::int32_t> naive_arg_max(const Largest& l, const std::vector<T>& x) {
-  const std::size_t extents = static_cast<std::size_t>(l.shape[l.place()]);
+  const auto extents = static_cast<std::size_t>(l.shape[l.place()]);
   std::vector<std::vector<T>> lists(x.size() / extents);
   for (std::size_t i = 0; i < x.size(); ++i) {
     std::size_t rest = i;
