@@ -273,7 +273,8 @@ class OnnxEvaluator {
         };
         if (at(k) > at(best)) best = k;
       }
-      y.values.push_back(static_cast<double>((best - i) / inner));
+      const auto place = (best - i) / inner;
+      y.values.push_back(static_cast<double>(place));
     }
     return y;
   }
