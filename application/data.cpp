@@ -131,9 +131,8 @@ DataSplit suitable(DataSplit data, const Options& options) {
   require_mask_stays(data.train, {{"--shift", options.shift > 0},
                                   {"--augment", options.augmentation != Augmentation{}}});
   if (options.task == Task::reconstruction) {
-    Augmentation moves = options.augmentation;
-    moves.shift = std::max<Index>(moves.shift, options.shift);
-    as_options([&] { require_unmoved_targets(moves, data.train.example_shape()); });
+    as_options(
+        [&] { require_unmoved_targets(all_augmentation(options), data.train.example_shape()); });
   } else if (data.train.outputs() == 1 && !data.train.has_labels()) {
     as_options([&] { require_unmoved_targets(options.augmentation, data.train.target_shape()); });
   }

@@ -104,6 +104,12 @@ void reconcile_target(const CLI::App& app, Options& o) {
 
 }  // namespace
 
+Augmentation all_augmentation(const Options& options) {
+  Augmentation all = options.augmentation;
+  all.shift = std::max<Index>(all.shift, options.shift);
+  return all;
+}
+
 std::string model_name(const Options& options) {
   if (options.file.empty()) return options.network;
   return std::filesystem::path(options.file).filename().string();

@@ -7,12 +7,14 @@
 #include <octet/train/distributed/gradient_format.h>
 #include <octet/train/qat_recipe.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -152,6 +154,9 @@ struct Options {
   /// Whether this is `octet quantize`, which trains nothing in float.
   bool only_quantizes = false;
 };
+
+/// What --augment and --shift say together.
+Augmentation all_augmentation(const Options& options);
 
 /// Whether the bits of every layer are searched for.
 inline bool searches_bits(const Options& options) {

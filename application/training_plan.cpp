@@ -21,8 +21,7 @@ Schedule schedule(const Options& options, const Dataset& data, bool falls, int e
 }  // namespace
 
 Augment changed_examples(const Options& options, const Model& network, const Dataset& train) {
-  Augmentation all = options.augmentation;
-  all.shift = std::max<Index>(all.shift, options.shift);
+  const Augmentation all = all_augmentation(options);
   if (!mixes_labels(options, train)) return augment(all);
   // It may have more of them than the data has classes.
   return augment(all, std::max(train.classes(), static_cast<int>(network.output_shape().dim(-1))));

@@ -92,6 +92,7 @@ class ChannelFinder {
       case OpCode::batch_matmul:
       case OpCode::cast:
       case OpCode::dequantize:
+      case OpCode::detection_post_process:
       case OpCode::gather:
       case OpCode::padv2:
       case OpCode::softmax:

@@ -302,6 +302,7 @@ class RangeAnalysis {
       case OpCode::batch_matmul:
       case OpCode::cast:
       case OpCode::dequantize:
+      case OpCode::detection_post_process:
       case OpCode::gather:
       case OpCode::softmax:
       case OpCode::split:

@@ -88,6 +88,43 @@ struct DepthwiseConv2DAttributes {
   bool operator==(const DepthwiseConv2DAttributes&) const = default;
 };
 
+/// Attributes of TFLite_Detection_PostProcess, an end of detectors that runs in floats. Its
+/// operands are the encodings (y, x, h, w) of boxes, [1, boxes, 4 or more], the scores of their
+/// classes, [1, boxes, num_classes], the background's in front where there is one more, and
+/// constant anchors (y, x, h, w), [boxes, 4]. With e an encoding and a its anchor, a box lies from
+/// center - half to center + half:
+///
+///     center = e.y / y_scale a.h + a.y, e.x / x_scale a.w + a.x
+///     half   = exp(e.h / h_scale) a.h / 2, exp(e.w / w_scale) a.w / 2
+///
+/// A box whose intersection with a better one, over their union, is above nms_iou_threshold is
+/// left out. The results are boxes (ymin, xmin, ymax, xmax), classes, scores and their number, the
+/// best first, with zeros behind them. Of equal scores the lower class comes first, then the lower
+/// box.
+struct DetectionAttributes {
+  std::int32_t max_detections = 10;
+  /// Classes of each box that are put out.
+  std::int32_t max_classes_per_detection = 1;
+  /// Boxes of each class at most; with use_regular_nms.
+  std::int32_t detections_per_class = 100;
+  /// Whether boxes are compared with those of their class alone. Else the best class of each box
+  /// counts.
+  bool use_regular_nms = false;
+  /// The lowest score of a detection.
+  float nms_score_threshold = 0.0F;
+  float nms_iou_threshold = 0.6F;
+  /// Classes without the background.
+  std::int32_t num_classes = 1;
+  float y_scale = 10.0F;
+  float x_scale = 10.0F;
+  float h_scale = 5.0F;
+  float w_scale = 5.0F;
+  OCTET_FIELDS(max_detections, max_classes_per_detection, detections_per_class, use_regular_nms,
+               nms_score_threshold, nms_iou_threshold, num_classes, y_scale, x_scale, h_scale,
+               w_scale)
+  bool operator==(const DetectionAttributes&) const = default;
+};
+
 struct FullyConnectedAttributes {
   FusedActivation activation = FusedActivation::none;
   /// Whether the result has all axes of the input but the last; else it has two.
@@ -260,11 +297,11 @@ void for_each_field(const Attributes& attributes, Visit&& visit) {
 /// What an operator has beside its operands, by its code.
 using OperatorAttributes =
     std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
-                 Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
-                 GatherAttributes, GeluAttributes, LeakyReluAttributes, MeanAttributes,
-                 PoolAttributes, ReshapeAttributes, ResizeAttributes, SequenceLstmAttributes,
-                 SoftmaxAttributes, SplitAttributes, SqueezeAttributes, StridedSliceAttributes,
-                 SvdfAttributes, TransposeConvAttributes>;
+                 Conv2DAttributes, DepthwiseConv2DAttributes, DetectionAttributes,
+                 FullyConnectedAttributes, GatherAttributes, GeluAttributes, LeakyReluAttributes,
+                 MeanAttributes, PoolAttributes, ReshapeAttributes, ResizeAttributes,
+                 SequenceLstmAttributes, SoftmaxAttributes, SplitAttributes, SqueezeAttributes,
+                 StridedSliceAttributes, SvdfAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -33,6 +33,11 @@ void check_codes(const ModelTensor& tensor, std::string_view place) {
   }
 }
 
+/// Throws unless a result of `op` has a place in C: codes, or the classes of an ARG_MAX.
+void check_result(const Operator& op, const ModelTensor& result, std::string_view place) {
+  if (op.code != OpCode::arg_max) check_codes(result, place);
+}
+
 /// The blocks of memory that operators need, some of which run by rows.
 class Blocks {
  public:
@@ -112,7 +117,7 @@ class Blocks {
     const std::ptrdiff_t step = step_of(i);
     const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
     for (const std::int32_t out : op.outputs) {
-      if (op.code != OpCode::arg_max) check_codes(tensor(out), place);
+      check_result(op, tensor(out), place);
     }
     for (const std::int32_t in : c_values_of(op)) {
       check_codes(tensor(in), place);
@@ -157,10 +162,13 @@ class Blocks {
 
   void add_ends() {
     for (const std::int32_t output : model_.outputs) {
-      const auto makes = [&](const Operator& op) { return op.outputs[0] == output; };
+      const auto makes = [&](const Operator& op) { return std::ranges::count(op.outputs, output); };
       const auto maker = std::ranges::find_if(model_.operators, makes);
-      const bool is_classes = maker != model_.operators.end() && maker->code == OpCode::arg_max;
-      if (!is_classes) check_codes(tensor(output), "output");
+      if (maker == model_.operators.end()) {
+        check_codes(tensor(output), "output");
+      } else {
+        check_result(*maker, tensor(output), "output");
+      }
       // The caller's memory.
       use(home(output)).bytes = 0;
     }

@@ -46,6 +46,7 @@ class Draft {
     made.data.resize(values.size() * sizeof(T));
     if (!values.empty()) std::memcpy(made.data.data(), values.data(), made.data.size());
   }
+  void take(std::size_t bytes) { budget_.take(bytes); }
   void add(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output,
            OperatorAttributes attributes);
   /// Appends a RESHAPE to the shape of `to`.

@@ -94,6 +94,19 @@ tflite::BuiltinOperator builtin_of(const tflite::OperatorCode& code) {
                   static_cast<tflite::BuiltinOperator>(code.deprecated_builtin_code()));
 }
 
+std::optional<OpCode> known_code(const tflite::OperatorCode& code) {
+  const tflite::BuiltinOperator number = builtin_of(code);
+  const bool is_custom = number == tflite::BuiltinOperator::CUSTOM && code.custom_code() != nullptr;
+  for (const OpCode known : kOpCodes) {
+    const std::string_view name = tflite_operator(known).custom_code;
+    if (name.empty() ? static_cast<int>(known) == static_cast<int>(number)
+                     : is_custom && code.custom_code()->string_view() == name) {
+      return known;
+    }
+  }
+  return std::nullopt;
+}
+
 std::string operator_name(const tflite::OperatorCode& code) {
   const tflite::BuiltinOperator builtin = builtin_of(code);
   if (builtin != tflite::BuiltinOperator::CUSTOM) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ std::vector<T> read_values(const flatbuffers::Vector<T>* values, std::size_t mos
 /// Returns the number of an operator, which files have in two fields for older readers.
 tflite::BuiltinOperator builtin_of(const tflite::OperatorCode& code);
 
+/// The operator of that number or that name; none where Octet has no such.
+std::optional<OpCode> known_code(const tflite::OperatorCode& code);
 /// "CONV_2D", or "custom operator 'NAME'".
 std::string operator_name(const tflite::OperatorCode& code);
 /// "float16": numpy's name, where numpy has the type.
@@ -86,7 +89,12 @@ written_field(flatbuffers::FlatBufferBuilder& /*builder*/, Number number) {
   return number;
 }
 
-using WrittenOptions = std::pair<tflite::BuiltinOptions, flatbuffers::Offset<void>>;
+/// The options of an operator in a file; those of a custom operator are bytes.
+struct WrittenOptions {
+  tflite::BuiltinOptions type = tflite::BuiltinOptions::NONE;
+  flatbuffers::Offset<void> options{};
+  flatbuffers::Offset<flatbuffers::Vector<std::uint8_t>> custom{};
+};
 
 /// The field of attributes that has the name of field I of a table of options; nullptr where the
 /// attributes lack it.
@@ -199,6 +207,8 @@ struct TfliteOperator {
   /// Inputs that are variable tensors in a file: input states[i] is a state whose next value is
   /// output i + 1 of Operator, which the file lacks.
   std::span<const std::size_t> states{};
+  /// The name by which files know a custom operator; empty for one with a number.
+  std::string_view custom_code{};
 };
 
 /// In TfliteOperator::order: an operand that a file has to leave out.

@@ -5,6 +5,7 @@
 #include <octet/deploy/tflite/composites.h>
 #include <octet/deploy/tflite/cut.h>
 #include <octet/deploy/tflite/decode.h>
+#include <octet/deploy/tflite/detection.h>
 #include <octet/deploy/tflite/drop_tensors.h>
 #include <octet/deploy/tflite/expand.h>
 #include <octet/deploy/tflite/file_access.h>
@@ -260,8 +261,14 @@ class Reader {
       mark_handles(values_of(source.outputs()));
     } else if (detail::is_expanded(detail::builtin_of(entry))) {
       expand(index, source, entry);
-    } else if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
+    } else if (detail::builtin_of(entry) == tflite::BuiltinOperator::CUSTOM && custom != nullptr &&
+               custom->string_view() == detail::kTflmDecode) {
+      decode(index, source);
+    } else {
       Operator op = read_operator(index, source, entry);
+      std::vector<std::int32_t> replaced;
+      detail::complete_detection(op, {model_, budget_}, replaced);
+      mark(replaced, decode_inputs_);
       if (!op.inputs.empty() && is_marked(op.inputs[0], shifted_)) {
         detail::require_same_on_int8(op, index);
       }
@@ -270,11 +277,6 @@ class Reader {
           !detail::mean_of_rows(op, {model_, budget_})) {
         model_.operators.push_back(std::move(op));
       }
-    } else if (custom != nullptr && custom->string_view() == detail::kTflmDecode) {
-      decode(index, source);
-    } else {
-      detail::fail_tflite("operator {}: the {} is not supported", index,
-                          detail::operator_name(entry));
     }
     for (std::size_t i = before; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
@@ -400,12 +402,13 @@ class Reader {
 
   Operator read_operator(std::size_t index, const tflite::Operator& source,
                          const tflite::OperatorCode& entry) {
-    Operator op;
-    op.code = static_cast<OpCode>(detail::builtin_of(entry));
-    op.version = entry.version();
-    if (!is_known(op.code)) {
+    const std::optional<OpCode> code = detail::known_code(entry);
+    if (!code) {
       detail::fail_tflite("operator {}: {} is not supported", index, detail::operator_name(entry));
     }
+    Operator op;
+    op.code = *code;
+    op.version = entry.version();
     const detail::TfliteOperator& format = detail::tflite_operator(op.code);
     const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
     if (op.version < 1 || op.version > format.highest_version) {

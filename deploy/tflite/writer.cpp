@@ -92,13 +92,22 @@ class Writer {
   std::uint32_t code_index(OpCode code, int version) {
     const auto index = static_cast<std::uint32_t>(codes_.size());
     const auto [found, is_new] = used_codes_.try_emplace({code, version}, index);
-    if (is_new) {
-      const auto number = static_cast<std::int32_t>(code);
-      codes_.push_back(
-          tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(std::min(number, 127)), 0,
-                                     version, static_cast<tflite::BuiltinOperator>(number)));
+    if (!is_new) return found->second;
+    if (const std::string_view name = detail::tflite_operator(code).custom_code; !name.empty()) {
+      codes_.push_back(custom_code(name, version));
+      return index;
     }
-    return found->second;
+    const auto number = static_cast<std::int32_t>(code);
+    codes_.push_back(
+        tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(std::min(number, 127)), 0,
+                                   version, static_cast<tflite::BuiltinOperator>(number)));
+    return index;
+  }
+
+  Offset<tflite::OperatorCode> custom_code(std::string_view name, int version) {
+    return tflite::CreateOperatorCode(
+        builder_, static_cast<std::int8_t>(tflite::BuiltinOperator::CUSTOM),
+        builder_.CreateString(name.data(), name.size()), version, tflite::BuiltinOperator::CUSTOM);
   }
 
   Offset<tflite::Tensor> write_bytes(const std::string& name,
@@ -112,10 +121,7 @@ class Writer {
   Offset<tflite::Operator> write_decode(std::int32_t index, Offsets<tflite::Tensor>& tensors) {
     if (!decode_code_) {
       decode_code_ = static_cast<std::uint32_t>(codes_.size());
-      codes_.push_back(tflite::CreateOperatorCode(
-          builder_, static_cast<std::int8_t>(tflite::BuiltinOperator::CUSTOM),
-          builder_.CreateString(detail::kTflmDecode.data(), detail::kTflmDecode.size()), 1,
-          tflite::BuiltinOperator::CUSTOM));
+      codes_.push_back(custom_code(detail::kTflmDecode, 1));
     }
     const ModelTensor& tensor = model_.tensors[static_cast<std::size_t>(index)];
     const detail::DecodeInputs bytes = detail::decode_inputs(tensor);
@@ -130,13 +136,15 @@ class Writer {
   Offset<tflite::Operator> write_operator(const Operator& op, Offsets<tflite::Tensor>& tensors) {
     const detail::TfliteOperator& format = detail::tflite_operator(op.code);
     const std::uint32_t code = code_index(op.code, format.required_version({model_, op}));
-    const auto [type, options] = format.options.write(builder_, {model_, op});
+    const auto [type, options, custom] = format.options.write(builder_, {model_, op});
     const std::vector<std::int32_t> inputs = detail::inputs_for_file(format, op.inputs);
     std::vector<std::int32_t> intermediates;
     if (!format.states.empty()) intermediates = add_intermediates(op.outputs[0], tensors);
-    return tflite::CreateOperatorDirect(builder_, code, &inputs, &op.outputs, type, options,
-                                        nullptr, 0, nullptr,
-                                        intermediates.empty() ? nullptr : &intermediates);
+    const auto written_inputs = builder_.CreateVector(inputs);
+    const auto written_outputs = builder_.CreateVector(op.outputs);
+    return tflite::CreateOperator(builder_, code, written_inputs, written_outputs, type, options,
+                                  custom, 0, 0,
+                                  intermediates.empty() ? 0 : builder_.CreateVector(intermediates));
   }
 
   /// What LiteRT's interpreter asks of an LSTM of integers: tensors without values, of which the

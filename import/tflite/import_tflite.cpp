@@ -235,9 +235,9 @@ Model import_reals(const IntegerModel& given, std::set<std::int32_t>& refusals,
                    ImportReport* report) {
   given.validate();
   require_float(given);
-  const IntegerModel source = detail::svdf_spelled_out(given);
+  const std::optional<IntegerModel> spelled = detail::svdf_spelled_out(given);
   try {
-    return ImportedGraph(source).build(refusals, report);
+    return ImportedGraph(spelled ? *spelled : given).build(refusals, report);
   } catch (const InvalidArgument& error) {
     throw FormatError(fmt::format("import_tflite: {}", error.what()));
   }

@@ -61,6 +61,8 @@ class Converter {
         refuse("{}", std::ranges::count(model_.outputs, op_.outputs.at(0)) > 0
                          ? "nothing trains through it; the largest output is the same"
                          : "no layer computes it");
+      case OpCode::detection_post_process:
+        refuse("nothing trains through it; end the model in front of it");
       case OpCode::cast:
         if (output().dtype != DType::int32) refuse("it makes no indices of floats");
         break;

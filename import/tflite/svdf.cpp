@@ -102,6 +102,10 @@ class Spelling {
 
 }  // namespace
 
-IntegerModel svdf_spelled_out(IntegerModel model) { return Spelling(std::move(model)).run(); }
+std::optional<IntegerModel> svdf_spelled_out(const IntegerModel& model) {
+  const auto is_svdf = [](const Operator& op) { return op.code == OpCode::svdf; };
+  if (std::ranges::none_of(model.operators, is_svdf)) return std::nullopt;
+  return Spelling(model).run();
+}
 
 }  // namespace octet::detail

@@ -248,6 +248,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::conv_2d:
     case OpCode::depthwise_conv_2d:
     case OpCode::dequantize:
+    case OpCode::detection_post_process:
     case OpCode::fully_connected:
     case OpCode::mean:
     case OpCode::padv2:

@@ -64,6 +64,22 @@ class TfliteFile {
     add_operator(read, written, union_type, Table(b_.EndTable(fields)));
   }
 
+  /// A custom operator by its name, with options that are bytes.
+  void custom_op(const std::string& name, const Extents& inputs, const Extents& outputs,
+                 const std::vector<std::uint8_t>& options) {
+    constexpr std::int32_t kCustom = 32;
+    add_code(kCustom, b_.CreateString(name).o);
+    const auto read = b_.CreateVector(inputs);
+    const auto written = b_.CreateVector(outputs);
+    const auto bytes = b_.CreateVector(options);
+    const auto place = b_.StartTable();
+    b_.AddElement<std::uint32_t>(at(0), static_cast<std::uint32_t>(codes_.size() - 1), 77);
+    b_.AddOffset(at(1), read);
+    b_.AddOffset(at(2), written);
+    b_.AddOffset(at(5), bytes);
+    operators_.emplace_back(b_.EndTable(place));
+  }
+
   /// The handle that a VAR_HANDLE gives of the variable of that name.
   std::int32_t handle(const std::string& variable) {
     const auto result = add(resource, {});
@@ -116,9 +132,10 @@ class TfliteFile {
     return b_.EndTable(start);
   }
 
-  void add_code(std::int32_t code) {
+  void add_code(std::int32_t code, flatbuffers::uoffset_t name = 0) {
     const auto start = b_.StartTable();
     b_.AddElement<std::int8_t>(at(0), static_cast<std::int8_t>(std::min(code, 127)), 0);
+    if (name != 0) b_.AddOffset(at(1), Table(name));
     b_.AddElement<std::int32_t>(at(2), 1, 0);
     b_.AddElement<std::int32_t>(at(3), code, 0);
     codes_.emplace_back(b_.EndTable(start));

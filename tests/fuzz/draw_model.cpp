@@ -456,6 +456,7 @@ class ModelDrawer {
       case OpCode::tanh:
       // Refused for their operands; files with them are seeds of target tflite.
       case OpCode::cast:
+      case OpCode::detection_post_process:
       case OpCode::gather:
       case OpCode::svdf:
       case OpCode::unidirectional_sequence_lstm:

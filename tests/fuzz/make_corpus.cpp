@@ -21,6 +21,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/import/safetensors_files.h>
 #include <octet/tests/import/zip_files.h>
+#include <octet/tests/runtime/detection_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/lookup_models.h>
@@ -127,6 +128,7 @@ void write_models(const fs::path& root) {
   for (const DType state : {DType::float32, DType::int8, DType::int16}) {
     seeds.add("svdf_" + std::string(to_string(state)), to_tflite(test::svdf_model(state)));
   }
+  seeds.add("detection", to_tflite(test::detection_model({})));
   seeds.add("gather", to_tflite(test::gather_model()));
   seeds.add("arg_max", to_tflite(test::arg_max_model({})));
   seeds.add("cast", to_tflite(test::cast_model(DType::float32, DType::int32)));

@@ -40,6 +40,8 @@ void add_packed_cases(CaseFolder& folder, const DataSplit& data, const PackedCou
 void add_few_bits_cases(CaseFolder& folder, std::uint32_t nets);
 /// Codes of int16 with int8 weights, under contract q15: chains of dense layers, and convolutions.
 void add_int16_cases(CaseFolder& folder);
+/// Detectors of floats that end in a TFLite_Detection_PostProcess.
+void add_detection_cases(CaseFolder& folder);
 /// The networks of a folder of .tflite files. Throws InvalidArgument where it holds none.
 void add_foreign_networks(CaseFolder& folder, const fs::path& files);
 

@@ -62,6 +62,7 @@ void make(const fs::path& path) {
   add_random_cases(folder);
   add_packed_cases(folder, data);
   add_int16_cases(folder);
+  add_detection_cases(folder);
   const char* mlperf = std::getenv("OCTET_MLPERF_DIR");
   if (mlperf != nullptr && *mlperf != '\0') add_foreign_networks(folder, mlperf);
   folder.write(path, name);

@@ -9,8 +9,9 @@ import { createRequire } from 'node:module';
 import { cutOnnx, cutTflite, withOpset } from './cut.mjs';
 import { allocate, startModule } from './wasm.mjs';
 
-const [folder, packages, least] = process.argv.slice(2);
-const ort = createRequire(path.resolve(packages, 'index.js'))('onnxruntime-node');
+const [folder, installed, least] = process.argv.slice(2);
+const packages = path.resolve(installed);
+const ort = createRequire(path.join(packages, 'index.js'))('onnxruntime-node');
 const script = path.join(packages, 'node_modules/@litertjs/core/wasm/litert_wasm_compat_internal.js');
 const kMost = 1e-5;
 const arrays = { float32: Float32Array, int8: Int8Array, int32: Int32Array, uint8: Uint8Array };

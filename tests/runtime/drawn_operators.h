@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/tests/runtime/bilinear_models.h>
+#include <octet/tests/runtime/detection_models.h>
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/lookup_models.h>
 #include <octet/tests/runtime/matmul_models.h>
@@ -361,6 +362,22 @@ DrawnOperator drawn(const Svdf& s) {
                 naive_svdf(s, values_of<Code>(in[0]), values_of<State>(in.at(1)));
             return Values{to_bytes(y), to_bytes(next)};
           }};
+}
+
+// ---- Detectors
+
+inline DrawnOperator drawn(const Detector& d) {
+  const auto as_values = [](const auto& arrays) {
+    Values values;
+    for (const std::vector<float>& array : arrays) values.push_back(to_bytes(array));
+    return values;
+  };
+  return {
+      detection_model(d),
+      [d, as_values](const Values& in, Rounding) {
+        return as_values(naive_detections(d, values_of<float>(in[0]), values_of<float>(in.at(1))));
+      },
+      false, [d, as_values](Draw& draw) { return as_values(draw_detections(d, draw)); }};
 }
 
 // ---- One operand

@@ -197,6 +197,9 @@ IntegerModel model_of_one(OpCode code) {
       return cast_model(DType::float32, DType::int32);
     case OpCode::gather:
       return gather_model();
+    case OpCode::detection_post_process:
+      return detection_model(
+          {.attributes = {.max_detections = 3, .max_classes_per_detection = 2, .num_classes = 2}});
     case OpCode::svdf:
       return svdf_model(DType::int16);
     case OpCode::unidirectional_sequence_lstm:

@@ -180,6 +180,7 @@ inline std::vector<OperatorCase> typed_operator_cases() {
        }},
       {"ResizeBilinearInt16", 200,
        [](Draw& d) { return drawn_bilinear<std::int16_t>(draw_bilinear(d), DType::int16); }},
+      {"DetectionPostProcess", 120, [](Draw& d) { return drawn(draw_detector(d)); }},
       {"Svdf", 150,
        [](Draw& d) { return drawn<std::int8_t, std::int16_t>(draw_svdf(d, DType::int16)); }},
       {"SvdfOfInt8", 150,

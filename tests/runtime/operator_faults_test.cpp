@@ -358,7 +358,7 @@ INSTANTIATE_TEST_SUITE_P(, OperatorFaults,
                                            pool("MaxPool2D", OpCode::max_pool_2d), conv_2d(),
                                            depthwise_conv_2d(), transpose_conv(), faults::cast(),
                                            faults::gather(), faults::arg_max(), faults::lstm(),
-                                           faults::svdf()),
+                                           faults::svdf(), faults::detection()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

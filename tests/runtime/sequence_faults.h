@@ -1,11 +1,15 @@
 #pragma once
 
+#include <octet/tests/runtime/detection_models.h>
 #include <octet/tests/runtime/lookup_models.h>
 #include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/operator_fault.h>
 #include <octet/tests/runtime/svdf_models.h>
 
-// What operators of sequences, and those on integers without scales, refuse.
+#include <bit>
+#include <cmath>
+
+// What operators of sequences and of detectors, and those on integers without scales, refuse.
 
 namespace octet::test::faults {
 
@@ -117,6 +121,52 @@ inline FaultyOperator svdf() {
           m.tensors[1].quantization.zero_points = {0, 0};
         },
         "expected one scale for its weights 'features', found 2"}}};
+}
+
+// ---- Detectors
+
+inline FaultyOperator detection() {
+  using A = DetectionAttributes;
+  constexpr const char* kOperands =
+      "expected encodings [1, boxes, 4 or more] and scores [1, boxes, 2 or one more for the "
+      "background], found";
+  return {
+      "DetectionPostProcess",
+      detection_model({}),
+      {{attribute(&A::max_detections, 0), "expected a max_detections of 1 or more, found 0"},
+       {attribute(&A::max_classes_per_detection, -1), "max_classes_per_detection of 1 or more"},
+       {attribute(&A::detections_per_class, 0), "detections_per_class of 1 or more, found 0"},
+       {attribute(&A::num_classes, 0), "expected a num_classes of 1 or more, found 0"},
+       {attribute(&A::num_classes, 4), "scores [1, boxes, 4 or one more"},
+       {attribute(&A::num_classes, 1), "found [1, 5, 4] and [1, 5, 3]"},
+       {attribute(&A::max_detections, 1 << 30), "expected output shape [1, 1073741824, 4]"},
+       {attribute(&A::nms_score_threshold, std::nanf("")), "a number as nms_score_threshold"},
+       {attribute(&A::nms_iou_threshold, 0.0F), "nms_iou_threshold above 0, at most 1, found 0"},
+       {attribute(&A::nms_iou_threshold, 1.5F), "found 1.5"},
+       {attribute(&A::nms_iou_threshold, std::nanf("")), "found nan"},
+       {attribute(&A::y_scale, 0.0F), "expected scales of encodings above 0, found 0"},
+       {attribute(&A::x_scale, -1.0F), "found -1"},
+       {attribute(&A::h_scale, INFINITY), "found inf"},
+       {attribute(&A::w_scale, std::nanf("")), "found nan"},
+       {[](IntegerModel& m) { m.operators[0].outputs.pop_back(); }, "expected 4 outputs, found 3"},
+       {dtype(0, DType::int32), "are not supported"},
+       {uint8(1), "are not supported"},
+       {dtype(6, DType::int32), "are not supported"},
+       {shape(0, {1, 5, 3}), kOperands},
+       {shape(0, {1, 4, 4}), kOperands},
+       {shape(0, {2, 5, 4}), kOperands},
+       {shape(0, {5, 4}), kOperands},
+       {shape(1, {1, 5, 4}), kOperands},
+       {shape(1, {1, 15}), kOperands},
+       {operand(2, 0), "expected constant anchors, found 'encodings'"},
+       {constant(2, {4, 4}, 64), "expected 'anchors' of shape [5, 4], found [4, 4]"},
+       {number(2, 2, std::bit_cast<std::int32_t>(-0.5F)), "without negative sizes, found -0.5"},
+       {number(2, 19, std::bit_cast<std::int32_t>(-0.5F)), "without negative sizes, found -0.5"},
+       {number(2, 4, std::bit_cast<std::int32_t>(INFINITY)), "expected finite anchors"},
+       {shape(3, {1, 3, 5}), "expected output shape [1, 3, 4], found [1, 3, 5]"},
+       {shape(4, {3}), "expected output shape [1, 3], found [3]"},
+       {shape(5, {1, 4}), "expected output shape [1, 3], found [1, 4]"},
+       {shape(6, {}), "expected output shape [1], found []"}}};
 }
 
 }  // namespace octet::test::faults

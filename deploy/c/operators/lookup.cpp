@@ -43,6 +43,7 @@ COperator c_forms::arg_max() { return {.reads_all_inputs = false, .make = make_a
 
 // The plan refuses what they read: float32 and int32.
 
+COperator c_forms::detection_post_process() { return {.reads_all_inputs = false, .make = nullptr}; }
 COperator c_forms::cast() { return {.reads_all_inputs = false, .make = nullptr}; }
 COperator c_forms::gather() { return {.reads_all_inputs = false, .make = nullptr}; }
 
