@@ -130,6 +130,11 @@ DataSplit suitable(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
   require_mask_stays(data.train, {{"--shift", options.shift > 0},
                                   {"--augment", options.augmentation != Augmentation{}}});
+  if (!data.train.sample_weights().empty() && options.augmentation.mixup > 0.0F) {
+    throw command_line::UsageError(
+        "--weight-column: expected examples as they are, found mixup in --augment, which makes one "
+        "of two");
+  }
   if (options.task == Task::reconstruction) {
     as_options(
         [&] { require_unmoved_targets(all_augmentation(options), data.train.example_shape()); });
@@ -172,6 +177,7 @@ DataOptions options_for(const std::string& file, const IntegerModel& model, cons
     description->options.class_names = given.class_names;
     description->options.target_column = given.target_column;
     description->options.group_column = given.group_column;
+    description->options.weight_column = given.weight_column;
     description->options.numbers = given.numbers;
   }
   return as_options([&] { return with_description(given, *description); });

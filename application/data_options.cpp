@@ -95,14 +95,19 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   command_line::add_number(app, "--mel-channels", options.mel_channels, range_of("mel-channels"),
                            "Features of a frame; default: 40");
   app.add_option("--target-column", options.target_column,
-                 "The column of a CSV file with the classes or numbers; default: the last")
+                 "The column of a CSV file with the classes or numbers, or several of numbers; "
+                 "default: the last")
       ->check(named)
-      ->type_name("COLUMN");
+      ->type_name("COLUMN,...");
   app.add_flag("--numbers", options.numbers,
                "Targets of a CSV file are numbers, also where all are whole ones")
       ->disable_flag_override();
   app.add_option("--group-column", options.group_column,
                  "The column of a CSV file that says what records belong to, such as a recording")
+      ->check(named)
+      ->type_name("COLUMN");
+  app.add_option("--weight-column", options.weight_column,
+                 "The column of a CSV file with a weight for each example in training")
       ->check(named)
       ->type_name("COLUMN");
   app.add_option("--columns", options.columns,

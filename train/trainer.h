@@ -228,7 +228,8 @@ class Trainer {
   void score_outputs(EpochRecord& record, const Dataset& test);
   /// The loss of the outputs: of several, the weighted sum.
   Tensor loss_of(const std::vector<Tensor>& outputs, const Batch& batch) const;
-  Tensor loss_of_output(std::size_t output, const Tensor& value, const Targets& targets) const;
+  Tensor loss_of_output(std::size_t output, const Tensor& value, const Targets& targets,
+                        std::span<const float> weights) const;
   /// The share of the examples so far that were classed right; none where they have no classes.
   std::optional<double> accuracy_so_far() const;
   void check_loss(const Tensor& loss, std::span<const Tensor> inputs) const;

@@ -11,6 +11,7 @@
 #include <octet/train/distributed/sharded_step.h>
 #include <octet/train/faults.h>
 #include <octet/train/model_inputs.h>
+#include <octet/train/sample_weights.h>
 #include <octet/train/trainer.h>
 
 #include <algorithm>
@@ -156,19 +157,21 @@ detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
 
 Tensor Trainer::loss_of(const std::vector<Tensor>& outputs, const Batch& batch) const {
   const ProfileScope scope("loss");
-  Tensor first = loss_of_output(0, outputs[0], batch.targets);
+  Tensor first = loss_of_output(0, outputs[0], batch.targets, batch.weights);
   if (outputs.size() == 1) return first;
   Tensor total = first * losses_[0].weight;
   for (std::size_t k = 1; k < outputs.size(); ++k) {
-    total = total + loss_of_output(k, outputs[k], batch.more_targets[k - 1]) * losses_[k].weight;
+    const Tensor loss = loss_of_output(k, outputs[k], batch.more_targets[k - 1], batch.weights);
+    total = total + loss * losses_[k].weight;
   }
   return total;
 }
 
-Tensor Trainer::loss_of_output(std::size_t output, const Tensor& value,
-                               const Targets& targets) const {
+Tensor Trainer::loss_of_output(std::size_t output, const Tensor& value, const Targets& targets,
+                               std::span<const float> weights) const {
   require_logits_for(losses_[output].loss, *model_, value, output);
-  Tensor loss = losses_[output].loss(value, targets);
+  const Tensor weighed = weights.empty() ? value : detail::with_row_weights(value, weights);
+  Tensor loss = losses_[output].loss(weighed, targets);
   const bool is_one = loss.defined() && loss.size() == 1;
   if (is_one) return losses_.size() == 1 ? loss : loss.reshape({});
   throw InvalidArgument(fmt::format(

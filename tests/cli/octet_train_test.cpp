@@ -1,5 +1,6 @@
 // `octet train` as its users run it.
 
+#include <fmt/format.h>
 #include <octet/core/file.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/tests/cli/mnist_qat.h>
@@ -208,6 +209,54 @@ TEST_F(OctetTrain, TheTaskChoosesTheEndOfANetwork) {
     expect_one_error(trained(data, "none", more), 2, words);
     EXPECT_FALSE(std::filesystem::exists(path("none")));
   }
+}
+
+TEST_F(OctetTrain, TablesHaveWeightsAndSeveralTargets) {
+  std::string all = "x,w,twice,same\n";
+  std::string right = "x,twice,same\n";
+  for (int i = 0; i < 200; ++i) {
+    const double x = (i - 100) / 100.0;
+    const bool is_right = i % 2 == 1;
+    // Half of the examples are wrong, and weigh nothing.
+    all += fmt::format("{},{},{},{}\n", x, is_right ? 2 : 0, is_right ? 2 * x : 9.5, x);
+    if (is_right) right += fmt::format("{},{},{}\n", x, 2 * x, x);
+  }
+  write_file_atomic(path("all.csv"), Bytes(all.begin(), all.end()));
+  write_file_atomic(path("right.csv"), Bytes(right.begin(), right.end()));
+  const auto trained = [&](const Arguments& more) {
+    return run_process(Arguments{OCTET_TOOL,
+                                 "train",
+                                 "--data",
+                                 path("all.csv"),
+                                 "--out",
+                                 path("table"),
+                                 "--hidden",
+                                 "16",
+                                 "--epochs",
+                                 "40",
+                                 "--qat-epochs",
+                                 "2",
+                                 "--lr",
+                                 "0.02",
+                                 "--batch",
+                                 "20",
+                                 "--target-column",
+                                 "twice,same",
+                                 "--weight-column",
+                                 "w"} +
+                           more,
+                       plain_environment());
+  };
+  const ProcessResult result = trained({});
+  expect_success(result);
+  expect_mentions(result.out, "task: regression\n");
+  const nlohmann::json scored = printed_json(
+      run_process({OCTET_TOOL, "eval", path("table/model_int8.tflite"), "--data", path("right.csv"),
+                   "--target-column", "twice,same", "--metrics", "mean_absolute_error", "--json"},
+                  plain_environment()));
+  EXPECT_LT(scored.at("metrics").at("mean_absolute_error"), 0.2);
+  expect_one_error(trained({"--augment", "mixup=0.2"}), 2,
+                   "--weight-column: expected examples as they are, found mixup in --augment");
 }
 
 TEST_F(OctetTrain, SaysWhatIsWrong) {

@@ -133,8 +133,8 @@ inline std::array<std::vector<float>, 4> naive_detections(const Detector& d,
   const DetectionAttributes& a = d.attributes;
   std::vector<Corners> boxes;
   for (std::int32_t i = 0; i < d.boxes; ++i) {
-    boxes.push_back(naive_box(d, &encodings[static_cast<std::size_t>(i * d.coded)],
-                              &d.anchors[static_cast<std::size_t>(4 * i)]));
+    boxes.push_back(
+        naive_box(d, encodings.data() + Index{i} * d.coded, d.anchors.data() + Index{4} * i));
   }
   std::vector<std::vector<Ranked>> by_box;
   std::vector<std::vector<Ranked>> by_class(static_cast<std::size_t>(a.num_classes));

@@ -26,6 +26,7 @@ set(OCTET_TRAIN_TESTS
   train/network_ends_test.cpp
   train/networks_test.cpp
   train/odd_numbers_test.cpp
+  train/sample_weights_test.cpp
   train/scores_test.cpp
   train/training_aids_test.cpp
   train/optimizer_test.cpp

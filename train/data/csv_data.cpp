@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace octet {
@@ -25,7 +26,7 @@ const std::vector<std::string_view>& csv_endings() {
 }
 
 bool are_numbers(const CsvRows& rows, const DataOptions& options) {
-  if (options.numbers) return true;
+  if (options.numbers || rows.targets_of_each > 1) return true;
   bool has_fraction = false;
   for (const std::string& text : rows.targets) {
     const std::optional<float> value = to_float(text);
@@ -88,6 +89,10 @@ class CsvExamples {
     if (options_.window == 0 && rows_.groups.empty()) groups_.clear();
     LoadedData data{
         .train = dataset(std::move(name)), .groups = std::move(groups_), .resolved = options_};
+    if (!weights_.empty()) {
+      data.train = std::move(data.train).with_sample_weights(std::move(weights_));
+    }
+    data.resolved->weight_column.clear();
     data.resolved->columns = rows_.columns;
     data.resolved->target_column = rows_.target_column;
     data.resolved->numbers = numbers_;
@@ -106,13 +111,19 @@ class CsvExamples {
     values_.insert(values_.end(), from, from + static_cast<std::ptrdiff_t>(values));
     const std::size_t last = start + window() - 1;
     const std::string where = fmt::format("{}, line {}", file_, rows_.lines[last]);
+    if (!rows_.weights.empty()) weights_.push_back(rows_.weights[last]);
     if (!numbers_) return classes_.add(rows_.targets[last], where);
-    const std::optional<float> value = to_float(rows_.targets[last]);
-    if (!value || !std::isfinite(*value)) {
-      throw FormatError(fmt::format("{}: expected a finite number as the target, found '{}'", where,
-                                    printable(rows_.targets[last])));
+    const std::size_t count = rows_.targets_of_each;
+    for (const std::string& text : std::span(rows_.targets).subspan(last * count, count)) {
+      targets_.push_back(target(text, where));
     }
-    targets_.push_back(*value);
+  }
+
+  static float target(const std::string& text, const std::string& where) {
+    const std::optional<float> value = to_float(text);
+    if (value && std::isfinite(*value)) return *value;
+    throw FormatError(fmt::format("{}: expected a finite number as the target, found '{}'", where,
+                                  printable(text)));
   }
 
   Dataset dataset(std::string name) {
@@ -125,10 +136,10 @@ class CsvExamples {
                                   static_cast<int>(names.size()))
           .with_class_names(std::move(names));
     }
-    const auto count = static_cast<Index>(targets_.size());
-    return Dataset::from_floats(std::move(name), shape, std::move(values_),
-                                Labels(targets_.size(), 0), 1)
-        .with_targets(Tensor::from({count, 1}, targets_));
+    const std::size_t count = targets_.size() / rows_.targets_of_each;
+    const auto of_each = static_cast<Index>(rows_.targets_of_each);
+    return Dataset::from_floats(std::move(name), shape, std::move(values_), Labels(count, 0), 1)
+        .with_targets(Tensor::from({static_cast<Index>(count), of_each}, targets_));
   }
 
   std::string file_;
@@ -138,6 +149,7 @@ class CsvExamples {
   ClassNames classes_;
   std::vector<float> values_;
   std::vector<float> targets_;
+  std::vector<float> weights_;
   Groups groups_;
 };
 

@@ -14,7 +14,7 @@
 namespace octet {
 namespace {
 
-enum class ColumnUse { feature, target, group, ignored };
+enum class ColumnUse { feature, target, group, weight, ignored };
 
 class CsvRowReader {
  public:
@@ -42,7 +42,7 @@ class CsvRowReader {
     return !is_header || records_.next();
   }
 
-  std::size_t place_of(const std::string& name, std::string_view option) const {
+  std::size_t place_of(std::string_view name, std::string_view option) const {
     const auto found = std::ranges::find(names_, name);
     if (found != names_.end() && std::find(found + 1, names_.end(), name) == names_.end()) {
       return static_cast<std::size_t>(found - names_.begin());
@@ -55,25 +55,43 @@ class CsvRowReader {
   void use(std::size_t column, ColumnUse as) {
     if (uses_[column] != ColumnUse::feature) {
       throw InvalidArgument(
-          fmt::format("{}: expected the columns of --target-column, --group-column and --ignore to "
-                      "be different ones, found "
-                      "'{}' twice",
+          fmt::format("{}: expected the columns of --target-column, --group-column, "
+                      "--weight-column and --ignore to be different ones, found '{}' twice",
                       file_, printable(names_[column])));
     }
     uses_[column] = as;
   }
 
+  /// The last column, that of the name, or those of several names with commas between.
+  std::vector<std::size_t> target_columns() const {
+    std::string_view rest = options_.target_column;
+    if (rest.empty()) return {names_.size() - 1};
+    if (std::ranges::count(names_, rest) > 0) return {place_of(rest, "target-column")};
+    std::vector<std::size_t> columns;
+    for (std::size_t comma = 0; comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      columns.push_back(place_of(rest.substr(0, comma), "target-column"));
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+    return columns;
+  }
+
+  void assign_targets() {
+    targets_ = target_columns();
+    for (const std::size_t column : targets_) {
+      use(column, ColumnUse::target);
+      rows_.target_column += (rows_.target_column.empty() ? "" : ",") + names_[column];
+    }
+    rows_.targets_of_each = targets_.size();
+  }
+
   void assign_uses() {
     uses_.assign(names_.size(), ColumnUse::feature);
-    if (has_target_) {
-      use(options_.target_column.empty() ? names_.size() - 1
-                                         : place_of(options_.target_column, "target-column"),
-          ColumnUse::target);
-      rows_.target_column = names_[static_cast<std::size_t>(
-          std::ranges::find(uses_, ColumnUse::target) - uses_.begin())];
-    }
+    if (has_target_) assign_targets();
     if (!options_.group_column.empty())
       use(place_of(options_.group_column, "group-column"), ColumnUse::group);
+    if (!options_.weight_column.empty() && has_target_)
+      use(place_of(options_.weight_column, "weight-column"), ColumnUse::weight);
     for (const std::string& name : options_.ignored) {
       use(place_of(name, "ignore"), ColumnUse::ignored);
     }
@@ -111,9 +129,10 @@ class CsvRowReader {
     }
     check_data_bytes(file_, rows_.size() + 1, {rows_.features, sizeof(float)}, options_);
     for (const std::size_t column : features_) rows_.values.push_back(number(column));
+    for (const std::size_t column : targets_) rows_.targets.push_back(text(column));
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (uses_[i] == ColumnUse::target) rows_.targets.push_back(text(i));
       if (uses_[i] == ColumnUse::group) rows_.groups.push_back(text(i));
+      if (uses_[i] == ColumnUse::weight) rows_.weights.push_back(weight(i));
     }
     rows_.lines.push_back(fields[0].line);
   }
@@ -126,6 +145,14 @@ class CsvRowReader {
          fmt::format("expected a finite number, found '{}'; is it the target (--target-column), a "
                      "group (--group-column) or one to leave out (--ignore)?",
                      printable(field)));
+  }
+
+  float weight(std::size_t column) const {
+    const std::string_view field = records_.fields()[column].trimmed();
+    const auto value = to_float(field);
+    if (value && std::isfinite(*value) && *value >= 0.0F) return *value;
+    fail(column, fmt::format("expected a weight, a finite number of 0 or more, found '{}'",
+                             printable(field)));
   }
 
   std::string text(std::size_t column) const {
@@ -145,7 +172,8 @@ class CsvRowReader {
   CsvRecords records_;
   std::vector<std::string> names_;
   std::vector<ColumnUse> uses_;
-  /// The columns of the features, in their order.
+  /// The columns of the targets and of the features, in their order.
+  std::vector<std::size_t> targets_;
   std::vector<std::size_t> features_;
   CsvRows rows_;
 };

@@ -16,12 +16,15 @@ struct CsvRows {
   std::vector<float> values;
   /// The names of the features.
   std::vector<std::string> columns;
-  /// The name of the target column; empty without one.
+  /// The names of the target columns, with commas between; empty without one.
   std::string target_column;
-  /// What stands in the target column, a text a record; none without one.
+  /// How many there are, and what stands in them, record by record.
+  std::size_t targets_of_each = 0;
   std::vector<std::string> targets;
   /// What stands in the group column; none without one.
   std::vector<std::string> groups;
+  /// What stands in the weight column; none without one.
+  std::vector<float> weights;
   /// The lines on which the records begin, from 1.
   std::vector<std::size_t> lines;
 
@@ -30,12 +33,13 @@ struct CsvRows {
 
 /// Reads a CSV file (RFC 4180, separated by commas), plain or gzipped. The first record holds the
 /// columns' names if no field of it is a number. The target is the column
-/// DataOptions::target_column, or the last one; DataOptions::group_column and ignored are no
-/// features. DataOptions::columns are, in their order, or all others. Without a header columns are
-/// named by their numbers from 0. Throws IoError where the file cannot be read; FormatError, which
-/// names line and column, for a feature that is no finite number, an empty target or group, a
-/// record of another length, and as CsvRecords; InvalidArgument for a column that the file does not
-/// have, and where the examples take more than DataOptions::max_bytes.
+/// DataOptions::target_column, or the last one; DataOptions::group_column, weight_column and
+/// ignored are no features. DataOptions::columns are, in their order, or all others. Without a
+/// header columns are named by their numbers from 0. Throws IoError where the file cannot be read;
+/// FormatError, which names line and column, for a feature that is no finite number, a weight that
+/// is none of 0 or more, an empty target or group, a record of another length, and as CsvRecords;
+/// InvalidArgument for a column that the file does not have, and where the examples take more than
+/// DataOptions::max_bytes.
 CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
                       const DataOptions& options);
 

@@ -109,8 +109,9 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = "CSV",
           .looks = "a .csv file",
-          .takes = with_split({"target-column", "numbers", "group-column", "columns", "ignore",
-                               "window", "hop", "class-names", "max-data-bytes"}),
+          .takes =
+              with_split({"target-column", "numbers", "group-column", "weight-column", "columns",
+                          "ignore", "window", "hop", "class-names", "max-data-bytes"}),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
           .load = load_csv_data,
       },

@@ -67,6 +67,7 @@ std::vector<std::string_view> given_options(const DataOptions& options) {
   add("target-column", options.target_column != plain.target_column);
   add("numbers", options.numbers != plain.numbers);
   add("group-column", options.group_column != plain.group_column);
+  add("weight-column", options.weight_column != plain.weight_column);
   add("columns", options.columns != plain.columns);
   add("ignore", options.ignored != plain.ignored);
   add("window", options.window != plain.window);

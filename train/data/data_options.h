@@ -66,12 +66,14 @@ struct DataOptions {
   int frame_hop_ms = 20;
   int mel_channels = 40;
   /// Columns of CSV files, by their names, or by their numbers from 0 without a header. The target:
-  /// empty for the last column.
+  /// empty for the last column; several, with commas between, for a number in each.
   std::string target_column{};
   /// Whether targets are numbers, whole ones too, and not classes.
   bool numbers = false;
   /// What records belong to, such as a recording or a person; empty: to nothing.
   std::string group_column{};
+  /// The weights of the examples, see Dataset::with_sample_weights(); empty: all weigh 1.
+  std::string weight_column{};
   /// The columns that are features, in this order; empty: all but those above and `ignored`.
   std::vector<std::string> columns{};
   /// Columns that are not read.

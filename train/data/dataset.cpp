@@ -7,6 +7,7 @@
 #include <octet/train/data/dataset.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -186,6 +187,22 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
   return result;
 }
 
+Dataset Dataset::with_features(const Dataset& features) const {
+  const bool fits = features.size() == size() && inputs() == 1 && features.inputs() == 1;
+  if (!fits || is_read() || features.is_read()) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected features of one input for its {} examples, in memory, found {} in {}",
+        name_, size(), features.size(), features.name()));
+  }
+  Dataset result = *this;
+  result.example_shape_ = features.example_shape_;
+  result.example_size_ = features.example_size_;
+  result.bytes_ = features.bytes_;
+  result.floats_ = features.floats_;
+  result.front_end_ = features.front_end_;
+  return result;
+}
+
 Dataset Dataset::with_class_names(std::vector<std::string> names) const& {
   return Dataset(*this).with_class_names(std::move(names));
 }
@@ -197,6 +214,31 @@ Dataset Dataset::with_class_names(std::vector<std::string> names) && {
                     classes_, names.size()));
   }
   class_names_ = std::move(names);
+  return std::move(*this);
+}
+
+Dataset Dataset::with_sample_weights(std::vector<float> weights) const& {
+  return Dataset(*this).with_sample_weights(std::move(weights));
+}
+
+Dataset Dataset::with_sample_weights(std::vector<float> weights) && {
+  if (is_read() || weights.size() != size_) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected a set in memory, and a weight for each of its {} "
+                    "examples, found {}{}",
+                    name_, size_, weights.size(), is_read() ? " and a reader" : ""));
+  }
+  const auto wrong = std::ranges::find_if_not(
+      weights, [](float weight) { return weight >= 0.0F && std::isfinite(weight); });
+  if (wrong != weights.end()) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected finite weights of 0 or more, found {} of example {}",
+                    name_, *wrong, wrong - weights.begin()));
+  }
+  if (std::ranges::none_of(weights, [](float weight) { return weight > 0.0F; })) {
+    throw InvalidArgument(fmt::format("Dataset {}: expected a weight above 0, found none", name_));
+  }
+  sample_weights_ = std::move(weights);
   return std::move(*this);
 }
 

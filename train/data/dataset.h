@@ -24,6 +24,8 @@ struct Batch {
   /// With several inputs, the features of those behind the first, and likewise the targets.
   std::vector<Tensor> more_features{};
   std::vector<Targets> more_targets{};
+  /// See Dataset::with_sample_weights(); empty where all examples weigh 1.
+  std::vector<float> weights{};
 
   /// A tensor for each input of a model.
   std::vector<Tensor> inputs() const;
@@ -97,6 +99,11 @@ class Dataset {
   /// with a reader.
   Dataset with_targets(const Tensor& targets) const;
 
+  /// Returns the examples with the features, of any shape, of another set of as many, and its front
+  /// end, in place of their own. Throws InvalidArgument for another number of examples, for
+  /// several inputs, and for a set with a reader.
+  Dataset with_features(const Dataset& features) const;
+
   const std::string& name() const { return name_; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -115,6 +122,14 @@ class Dataset {
   Dataset with_class_names(std::vector<std::string> names) &&;
   /// Empty where no names were given.
   const std::vector<std::string>& class_names() const { return class_names_; }
+  /// Returns the examples with a weight each: training multiplies what an example adds to the
+  /// gradient of the loss by it, on average by 1 where rates and schedules are to stay. Losses that
+  /// are printed, metrics and evaluation do not weigh. Throws InvalidArgument for another number of
+  /// weights, one that is negative or not finite, none above 0, and for a set with a reader.
+  Dataset with_sample_weights(std::vector<float> weights) const&;
+  Dataset with_sample_weights(std::vector<float> weights) &&;
+  /// Empty where all examples weigh 1.
+  std::span<const float> sample_weights() const { return sample_weights_; }
   /// The examples with the description of the front end that has made them of sounds
   /// (LogMel::description()), which models that are trained on them carry.
   Dataset with_front_end(std::string description) &&;
@@ -177,8 +192,8 @@ class Dataset {
   void prefetch_row(std::size_t row) const;
   /// A set in memory of the examples row(0) to row(count - 1).
   Dataset select(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
-  /// Adds the features and targets behind the first ones, for the examples row(0) to
-  /// row(count - 1).
+  /// Adds the features and targets behind the first ones, and the weights, for the examples row(0)
+  /// to row(count - 1).
   void gather_more(Batch& batch, std::size_t count,
                    FunctionRef<std::size_t(std::size_t)> row) const;
   /// Row i of the result is the target of example row(i).
@@ -206,6 +221,7 @@ class Dataset {
   std::vector<float> targets_;
   std::vector<Tensor> more_features_;
   std::vector<Targets> more_targets_;
+  std::vector<float> sample_weights_;
   /// Stands in for bytes_, floats_, labels_ and targets_; null without a reader.
   std::shared_ptr<SharedReader> reader_;
 };

@@ -64,6 +64,9 @@ void Dataset::gather_more(Batch& batch, std::size_t count,
   for (const Targets& each : more_targets_) {
     batch.more_targets.push_back(rows_of(each, count, row));
   }
+  for (std::size_t i = 0; i < count && !sample_weights_.empty(); ++i) {
+    batch.weights.push_back(sample_weights_[row(i)]);
+  }
 }
 
 Batch Dataset::batch(std::size_t begin, std::size_t end) const {
@@ -236,6 +239,7 @@ Dataset Dataset::select(std::size_t count, FunctionRef<std::size_t(std::size_t)>
   gather_more(more, count, row);
   result.more_features_ = std::move(more.more_features);
   result.more_targets_ = std::move(more.more_targets);
+  result.sample_weights_ = std::move(more.weights);
   return result;
 }
 

@@ -116,6 +116,7 @@ std::string fingerprint(const Dataset& data) {
     const Targets targets = data.targets(0, data.size());
     parts.push_back(xxh64(bytes_of(targets.values().span())));
   }
+  if (!data.sample_weights().empty()) parts.push_back(xxh64(bytes_of(data.sample_weights())));
   const auto add_tensor = [&](const Tensor& tensor) {
     parts.insert(parts.end(), tensor.shape().begin(), tensor.shape().end());
     parts.push_back(xxh64(bytes_of(tensor.span())));

@@ -225,19 +225,13 @@ Dataset center_crop(const Dataset& images, Index height, Index width) {
   const ImageSize size = image_size(shape);
   const std::size_t count = images.size();
   Labels labels(count, 0);
-  if (images.has_labels()) labels.assign(images.labels().begin(), images.labels().end());
-  const int classes = images.has_labels() ? images.classes() : 1;
-  Dataset result;
-  if (images.bytes().empty()) {
-    const Tensor features = images.features(0, count);
-    result = Dataset::from_floats(images.name(), shape, crop_all(features.span(), old_size, size),
-                                  std::move(labels), classes);
-  } else {
-    result = Dataset::from_bytes(images.name(), shape, crop_all(images.bytes(), old_size, size),
-                                 std::move(labels), classes);
+  if (!images.bytes().empty()) {
+    return images.with_features(Dataset::from_bytes(
+        images.name(), shape, crop_all(images.bytes(), old_size, size), std::move(labels), 1));
   }
-  if (images.has_labels()) return result;
-  return result.with_targets(images.targets(0, count).values());
+  const Tensor features = images.features(0, count);
+  return images.with_features(Dataset::from_floats(
+      images.name(), shape, crop_all(features.span(), old_size, size), std::move(labels), 1));
 }
 
 }  // namespace octet

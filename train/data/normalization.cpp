@@ -82,13 +82,8 @@ Dataset normalized(const Dataset& data, const Normalization& normalization) {
   const Tensor features = data.features(0, data.size());
   std::vector<float> values(features.span().begin(), features.span().end());
   normalization.apply(values, data.example_shape());
-  Labels labels(data.size(), 0);
-  if (data.has_labels()) labels.assign(data.labels().begin(), data.labels().end());
-  Dataset set = Dataset::from_floats(data.name(), data.example_shape(), std::move(values),
-                                     std::move(labels), data.has_labels() ? data.classes() : 1);
-  if (!data.has_labels()) set = set.with_targets(data.targets(0, data.size()).values());
-  if (!data.class_names().empty()) set = std::move(set).with_class_names(data.class_names());
-  return std::move(set).with_description(data.description());
+  return data.with_features(Dataset::from_floats(data.name(), data.example_shape(),
+                                                 std::move(values), Labels(data.size(), 0), 1));
 }
 
 }  // namespace octet

@@ -76,6 +76,39 @@ TEST_F(CsvData, WindowsCrossNoChangeOfClassOrGroup) {
   EXPECT_EQ(next.train.targets(0, 1).values().at({0, 0}), 1.5F);
 }
 
+TEST_F(CsvData, SeveralTargetsAreANumberEach) {
+  const std::string text = "y,x,z\n1,2,3\n4,5,6.5\n";
+  const LoadedData data = load_csv_data(write(text), {.target_column = "z,y"});
+  EXPECT_EQ(values_of(data.train), (std::vector<float>{2, 5}));
+  EXPECT_EQ(data.train.target_shape(), (Shape{2}));
+  const Tensor targets = data.train.targets(0, 2).values();
+  EXPECT_EQ(std::vector<float>(targets.span().begin(), targets.span().end()),
+            (std::vector<float>{3, 1, 6.5F, 4}));
+  // Of a window the last record's; a name may hold a comma itself.
+  const LoadedData next = load_csv_data(write(text), {.target_column = "z,y", .window = 2});
+  EXPECT_EQ(next.train.targets(0, 1).values().at({0, 1}), 4.0F);
+  EXPECT_EQ(load_csv_data(write("a,\"b,c\"\n1,u\n2,v\n"), {.target_column = "b,c"}).train.classes(),
+            2);
+  expect_mentions(refused("a,b,c\n1,2,u\n", {.target_column = "b,c"}),
+                  "expected a finite number as the target, found 'u'");
+  expect_mentions(wrong(text, {.target_column = "z,q"}), "one of y, x, z, found 'q'");
+  expect_mentions(wrong(text, {.target_column = "z,z"}), "found 'z' twice");
+}
+
+TEST_F(CsvData, AColumnWeighsTheExamples) {
+  const LoadedData data = load_csv_data(write("x,w,y\n1,2,a\n2,0,a\n3,1,b\n4,5,b\n"),
+                                        {.weight_column = "w", .window = 2});
+  EXPECT_EQ(values_of(data.train), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(
+      std::vector<float>(data.train.sample_weights().begin(), data.train.sample_weights().end()),
+      (std::vector<float>{0, 5}));
+  expect_mentions(refused("x,w,y\n1,-2,a\n", {.weight_column = "w"}),
+                  "column 1: 'w': expected a weight, a finite number of 0 or more, found '-2'");
+  expect_mentions(refused("x,w,y\n1,,a\n", {.weight_column = "w"}), "found ''");
+  expect_mentions(wrong("x,w,y\n1,0,a\n", {.weight_column = "w"}), "expected a weight above 0");
+  expect_mentions(wrong("x,y\n1,a\n", {.weight_column = "y"}), "found 'y' twice");
+}
+
 TEST_F(CsvData, WhatIsRefusedIsNamed) {
   expect_mentions(refused(""), "expected records, found none");
   expect_mentions(refused("a,b\n"), "expected records, found none");
