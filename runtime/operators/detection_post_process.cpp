@@ -40,7 +40,7 @@ struct Candidate {
   std::int32_t class_id;
 };
 
-/// Of equal scores the lower class is first, then the lower box.
+/// Whether `a` is the better one; of equal scores the lower class is, then the lower box.
 bool is_before(const Candidate& a, const Candidate& b) {
   if (a.score != b.score) return a.score > b.score;
   return a.class_id != b.class_id ? a.class_id < b.class_id : a.box < b.box;

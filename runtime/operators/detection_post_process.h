@@ -10,7 +10,7 @@
 
 namespace octet::detail {
 
-/// Its operands and its results.
+/// The operands by number, and how many results there are.
 inline constexpr std::size_t kBoxEncodings = 0;
 inline constexpr std::size_t kClassScores = 1;
 inline constexpr std::size_t kAnchors = 2;

@@ -5,6 +5,7 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/core/quant/contracts.h>
+#include <octet/tests/runtime/detection_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/lookup_models.h>
 #include <octet/tests/runtime/lstm_models.h>

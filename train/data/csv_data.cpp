@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string_view>& csv_endings() {
-  static const std::vector<std::string_view> kEndings = {".csv"};
-  return kEndings;
+  static const std::vector<std::string_view> endings = {".csv"};
+  return endings;
 }
 
 bool are_numbers(const CsvRows& rows, const DataOptions& options) {
@@ -131,10 +131,10 @@ class CsvExamples {
     const Shape shape = options_.window > 0 ? Shape{static_cast<Index>(options_.window), features}
                                             : Shape{features};
     if (!numbers_) {
-      std::vector<std::string> names = classes_.names();
+      const std::vector<std::string> names = classes_.names();
       return Dataset::from_floats(std::move(name), shape, std::move(values_), classes_.labels(),
                                   static_cast<int>(names.size()))
-          .with_class_names(std::move(names));
+          .with_class_names(names);
     }
     const std::size_t count = targets_.size() / rows_.targets_of_each;
     const auto of_each = static_cast<Index>(rows_.targets_of_each);
@@ -161,7 +161,7 @@ struct FolderPart {
 };
 
 FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files,
-                     std::vector<std::string> known, const DataOptions& options) {
+                     const std::vector<std::string>& known, const DataOptions& options) {
   DataOptions lengths = options;
   if (options.window > 0) lengths.length = options.window;
   std::optional<SequenceSet> set;

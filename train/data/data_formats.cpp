@@ -79,7 +79,7 @@ LoadedData load_npy_folder(const fs::path& folder, const DataOptions& /*options*
 }  // namespace
 
 std::span<const DataFormat> data_formats() {
-  static const std::array kFormats = {
+  static const std::array formats = {
       DataFormat{
           .name = "IDX",
           .looks = "a folder with IDX files named as those of MNIST",
@@ -161,7 +161,7 @@ std::span<const DataFormat> data_formats() {
               },
       },
   };
-  return kFormats;
+  return formats;
 }
 
 }  // namespace octet

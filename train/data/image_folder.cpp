@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 28U;
 
 const std::vector<std::string_view>& image_endings() {
-  static const std::vector<std::string_view> kEndings = {".jpg", ".jpeg", ".png"};
-  return kEndings;
+  static const std::vector<std::string_view> endings = {".jpg", ".jpeg", ".png"};
+  return endings;
 }
 
 /// Calls task(i) for every i on all threads. What is thrown is what the first of them throws.

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string_view>& wav_endings() {
-  static const std::vector<std::string_view> kEndings = {".wav"};
-  return kEndings;
+  static const std::vector<std::string_view> endings = {".wav"};
+  return endings;
 }
 
 /// Reads sounds of one rate and as many channels.

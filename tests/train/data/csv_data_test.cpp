@@ -84,7 +84,7 @@ TEST_F(CsvData, SeveralTargetsAreANumberEach) {
   const Tensor targets = data.train.targets(0, 2).values();
   EXPECT_EQ(std::vector<float>(targets.span().begin(), targets.span().end()),
             (std::vector<float>{3, 1, 6.5F, 4}));
-  // Of a window the last record's; a name may hold a comma itself.
+  // A window has the targets of its last record. A name may hold a comma itself.
   const LoadedData next = load_csv_data(write(text), {.target_column = "z,y", .window = 2});
   EXPECT_EQ(next.train.targets(0, 1).values().at({0, 1}), 4.0F);
   EXPECT_EQ(load_csv_data(write("a,\"b,c\"\n1,u\n2,v\n"), {.target_column = "b,c"}).train.classes(),
