@@ -80,10 +80,10 @@ Dataset read_images(std::string name, std::span<const ClassFile> files, const Pi
     std::ranges::copy(read_image(files[i].path, size),
                       pixels.begin() + static_cast<std::ptrdiff_t>(i * each));
   });
-  std::vector<std::string> names = classes.names();
+  const std::vector<std::string> names = classes.names();
   return Dataset::from_bytes(std::move(name), {size.height, size.width, size.channels},
                              std::move(pixels), classes.labels(), static_cast<int>(names.size()))
-      .with_class_names(std::move(names));
+      .with_class_names(names);
 }
 
 }  // namespace

@@ -71,11 +71,11 @@ Dataset SequenceSet::to_dataset(std::string name) && {
                     of_, shortest_, longest_));
   }
   const std::size_t length = options_.length > 0 ? options_.length : longest_;
-  std::vector<std::string> names = classes_.names();
+  const std::vector<std::string> names = classes_.names();
   return Dataset::from_floats(std::move(name),
                               {static_cast<Index>(length), static_cast<Index>(features())},
                               std::move(values_), classes_.labels(), static_cast<int>(names.size()))
-      .with_class_names(std::move(names));
+      .with_class_names(names);
 }
 
 }  // namespace octet

@@ -74,12 +74,12 @@ void SoundFeatures::add(const Sound& sound, std::string_view class_name, const s
 
 Dataset SoundFeatures::to_dataset(std::string name) && {
   if (count_ == 0) throw FormatError(fmt::format("{}: holds no sounds", of_));
-  std::vector<std::string> names = classes_.names();
+  const std::vector<std::string> names = classes_.names();
   return Dataset::from_bytes(std::move(name),
                              {static_cast<Index>(front_end_->frames(samples_)),
                               static_cast<Index>(front_end_->channels())},
                              std::move(bytes_), classes_.labels(), static_cast<int>(names.size()))
-      .with_class_names(std::move(names))
+      .with_class_names(names)
       .with_front_end(front_end_->description());
 }
 
