@@ -96,15 +96,18 @@ tflite::BuiltinOperator builtin_of(const tflite::OperatorCode& code) {
 
 std::optional<OpCode> known_code(const tflite::OperatorCode& code) {
   const tflite::BuiltinOperator number = builtin_of(code);
-  const bool is_custom = number == tflite::BuiltinOperator::CUSTOM && code.custom_code() != nullptr;
-  for (const OpCode known : kOpCodes) {
-    const std::string_view name = tflite_operator(known).custom_code;
-    if (name.empty() ? static_cast<int>(known) == static_cast<int>(number)
-                     : is_custom && code.custom_code()->string_view() == name) {
-      return known;
-    }
+  if (number != tflite::BuiltinOperator::CUSTOM) {
+    // Operators without a number in files have one of Octet's own.
+    const auto known = static_cast<OpCode>(number);
+    const bool has_number = is_known(known) && tflite_operator(known).custom_code.empty();
+    return has_number ? std::optional(known) : std::nullopt;
   }
-  return std::nullopt;
+  const flatbuffers::String* const name = code.custom_code();
+  if (name == nullptr || name->size() == 0) return std::nullopt;
+  const auto* const known = std::ranges::find_if(kOpCodes, [&](OpCode one) {
+    return tflite_operator(one).custom_code == name->string_view();
+  });
+  return known == kOpCodes.end() ? std::nullopt : std::optional(*known);
 }
 
 std::string operator_name(const tflite::OperatorCode& code) {

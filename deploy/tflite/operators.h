@@ -190,6 +190,8 @@ inline constexpr OptionsForm kEmpty = {.read = read_none,
 /// No attributes and no options.
 inline constexpr OptionsForm kNoOptions = {.read = read_none, .write = write_none};
 
+class Draft;
+
 /// One operator in .tflite files.
 struct TfliteOperator {
   /// The highest version that Octet understands.
@@ -209,6 +211,10 @@ struct TfliteOperator {
   std::span<const std::size_t> states{};
   /// The name by which files know a custom operator; empty for one with a number.
   std::string_view custom_code{};
+  /// Gives an operator that has been read what files leave to the runtime: shapes of results, or
+  /// operators in front, which are appended to the draft. Returns the tensors that this operator
+  /// reads no more. Operands may not exist. Null where files say all.
+  std::vector<std::int32_t> (*complete)(Operator& op, Draft draft) = nullptr;
 };
 
 /// In TfliteOperator::order: an operand that a file has to leave out.

@@ -5,7 +5,6 @@
 #include <octet/deploy/tflite/composites.h>
 #include <octet/deploy/tflite/cut.h>
 #include <octet/deploy/tflite/decode.h>
-#include <octet/deploy/tflite/detection.h>
 #include <octet/deploy/tflite/drop_tensors.h>
 #include <octet/deploy/tflite/expand.h>
 #include <octet/deploy/tflite/file_access.h>
@@ -266,9 +265,9 @@ class Reader {
       decode(index, source);
     } else {
       Operator op = read_operator(index, source, entry);
-      std::vector<std::int32_t> replaced;
-      detail::complete_detection(op, {model_, budget_}, replaced);
-      mark(replaced, decode_inputs_);
+      if (const auto complete = detail::tflite_operator(op.code).complete; complete != nullptr) {
+        mark(complete(op, {model_, budget_}), decode_inputs_);
+      }
       if (!op.inputs.empty() && is_marked(op.inputs[0], shifted_)) {
         detail::require_same_on_int8(op, index);
       }

@@ -86,7 +86,7 @@ class DetectionPostProcess final : public Kernel {
         coded_(extent(source.input(kBoxEncodings), 2)),
         scored_(extent(source.input(kClassScores), 2)),
         classes_(static_cast<std::size_t>(attributes_.num_classes)),
-        most_(static_cast<std::size_t>(attributes_.max_detections)),
+        most_(std::min(static_cast<std::size_t>(attributes_.max_detections), count_ * classes_)),
         rows_(extent(source.output(1), 1)) {}
 
   std::size_t bytes() const override { return anchors_.size() * sizeof(float); }

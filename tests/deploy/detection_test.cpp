@@ -36,7 +36,7 @@ TEST(Detection, TfliteFilesComeBackAsTheyWere) {
 /// that say nothing new.
 using Options = flexbuffers::Builder;
 std::vector<std::uint8_t> options_of(const std::function<void(Options&)>& more = {},
-                                     double iou = 0.5) {
+                                     double iou = 0.5, const std::string& iou_text = "") {
   Options b;
   b.Map([&] {
     b.Int("max_detections", 2);
@@ -44,6 +44,7 @@ std::vector<std::uint8_t> options_of(const std::function<void(Options&)>& more =
     b.Bool("_output_quantized", true);
     b.Double("nms_score_threshold", 0.25);
     if (iou != 0) b.Double("nms_iou_threshold", iou);
+    if (!iou_text.empty()) b.String("nms_iou_threshold", iou_text);
     b.Int("num_classes", 1);
     for (const char* scale : {"y_scale", "x_scale", "h_scale", "w_scale"}) b.Double(scale, 1.0);
     if (more) more(b);
@@ -124,8 +125,18 @@ TEST(Detection, OptionsThatCannotBeReadAreNamed) {
   list.Finish();
   refused(list.GetBuffer(), "expected its options as a map of FlexBuffers");
   refused(options_of({}, 0), "its option nms_iou_threshold is missing");
-  refused(options_of([](Options& b) { b.String("detections_per_class", "many"); }),
-          "expected a number as option detections_per_class");
+  const auto per_class = "expected an integer of 32 bits as option detections_per_class";
+  const auto more = [&](const auto& add, const std::string& says) {
+    refused(options_of(add), says);
+  };
+  more([](Options& b) { b.String("detections_per_class", "many"); }, per_class);
+  more([](Options& b) { b.Int("detections_per_class", (std::int64_t{1} << 32U) + 10); }, per_class);
+  more([](Options& b) { b.Int("detections_per_class", -(std::int64_t{1} << 40U)); }, per_class);
+  more([](Options& b) { b.UInt("detections_per_class", UINT64_MAX); }, per_class);
+  more([](Options& b) { b.Double("detections_per_class", 2.5); }, per_class);
+  more([](Options& b) { b.Double("use_regular_nms", 1); },
+       "expected true or false as option use_regular_nms");
+  refused(options_of({}, 0, "half"), "expected a number as option nms_iou_threshold");
   refused(options_of({}, 1.5), "expected an nms_iou_threshold above 0, at most 1, found 1.5");
   auto damaged = options_of();
   damaged.resize(damaged.size() - 1);

@@ -132,6 +132,26 @@ TEST(SampleWeights, WrongOnesAreNamed) {
   refused({0, 0, 0}, "expected a weight above 0, found none");
 }
 
+/// Three examples of one value, which say that they weigh something.
+class WeighingReader final : public DatasetReader {
+ public:
+  std::size_t size() const override { return 3; }
+  Shape example_shape() const override { return {1}; }
+  int classes() const override { return 2; }
+  Batch read(std::span<const std::uint32_t> rows) override {
+    const auto count = static_cast<Index>(rows.size());
+    return {.features = Tensor::zeros({count, 1}),
+            .targets = Labels(rows.size(), 1),
+            .weights = std::vector<float>(rows.size(), 2.0F)};
+  }
+};
+
+TEST(SampleWeights, AreNotTakenFromAReader) {
+  const Dataset data = Dataset::from_reader("read", std::make_shared<WeighingReader>());
+  expect_throws<InvalidArgument>([&] { data.batch(0, 2); },
+                                 {"expected the reader to return no weights, found 2"});
+}
+
 TEST(OtherFeatures, KeepWhatBelongsToTheExamples) {
   const Dataset images =
       Dataset::from_bytes("i", {4, 4}, std::vector<std::uint8_t>(32, 7), {1, 0}, 2)
@@ -142,6 +162,13 @@ TEST(OtherFeatures, KeepWhatBelongsToTheExamples) {
   EXPECT_EQ(middle.class_names(), images.class_names());
   EXPECT_EQ(weights_of(middle), (std::vector<float>{1, 3}));
   EXPECT_EQ(middle.labels()[0], 1);
+  EXPECT_EQ(middle.name(), "i");
+  EXPECT_EQ(middle.classes(), 2);
+  const Dataset numbers = images.with_targets(Tensor::from({2, 2}, {1, 2, 3, 4}));
+  const Dataset other = numbers.with_features(middle);
+  EXPECT_EQ(other.example_shape(), (Shape{2, 3}));
+  EXPECT_EQ(other.target_shape(), (Shape{2}));
+  EXPECT_EQ(other.targets(1, 2).values().at({0, 1}), 4.0F);
   expect_throws<InvalidArgument>([&] { images.with_features(clouds(3)); },
                                  {"features of one input for its 2 examples, in memory, found 3"});
 }

@@ -187,20 +187,25 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
   return result;
 }
 
-Dataset Dataset::with_features(const Dataset& features) const {
+Dataset Dataset::with_features(Dataset features) const {
   const bool fits = features.size() == size() && inputs() == 1 && features.inputs() == 1;
   if (!fits || is_read() || features.is_read()) {
     throw InvalidArgument(fmt::format(
         "Dataset {}: expected features of one input for its {} examples, in memory, found {} in {}",
         name_, size(), features.size(), features.name()));
   }
-  Dataset result = *this;
-  result.example_shape_ = features.example_shape_;
-  result.example_size_ = features.example_size_;
-  result.bytes_ = features.bytes_;
-  result.floats_ = features.floats_;
-  result.front_end_ = features.front_end_;
-  return result;
+  // All but the features, which are the most by far.
+  features.name_ = name_;
+  features.classes_ = classes_;
+  features.class_names_ = class_names_;
+  // Features of another shape are no longer what the description says.
+  if (features.example_shape_ == example_shape_) features.description_ = description_;
+  features.labels_ = labels_;
+  features.target_shape_ = target_shape_;
+  features.targets_ = targets_;
+  features.more_targets_ = more_targets_;
+  features.sample_weights_ = sample_weights_;
+  return features;
 }
 
 Dataset Dataset::with_class_names(std::vector<std::string> names) const& {
@@ -314,6 +319,12 @@ Batch Dataset::read(std::span<const std::uint32_t> rows) const {
         batch.targets.size(), batch.targets.are_labels() ? "labels" : "targets that are tensors"));
   }
   if (has_labels()) check_labels(batch.targets.labels());
+  if (!batch.weights.empty()) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected the reader to return no weights, found {}: examples that "
+                    "are read weigh 1 each",
+                    name_, batch.weights.size()));
+  }
   return batch;
 }
 

@@ -51,8 +51,8 @@ class DatasetReader {
   /// resumed TrainingRun tells whether its data have changed.
   virtual std::string identity() const { return ""; }
   /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
-  /// size(), for a model of one input and one output. Exceptions reach the caller of Trainer::fit()
-  /// or of evaluate().
+  /// size(), for a model of one input and one output, without weights. Exceptions reach the caller
+  /// of Trainer::fit() or of evaluate().
   virtual Batch read(std::span<const std::uint32_t> rows) = 0;
 };
 
@@ -100,9 +100,10 @@ class Dataset {
   Dataset with_targets(const Tensor& targets) const;
 
   /// Returns the examples with the features, of any shape, of another set of as many, and its front
-  /// end, in place of their own. Throws InvalidArgument for another number of examples, for
-  /// several inputs, and for a set with a reader.
-  Dataset with_features(const Dataset& features) const;
+  /// end, in place of their own; and without their description() where the shape is another. Throws
+  /// InvalidArgument for another number of examples, for several inputs, and for a set with a
+  /// reader.
+  Dataset with_features(Dataset features) const;
 
   const std::string& name() const { return name_; }
   std::size_t size() const { return size_; }
@@ -124,8 +125,9 @@ class Dataset {
   const std::vector<std::string>& class_names() const { return class_names_; }
   /// Returns the examples with a weight each: training multiplies what an example adds to the
   /// gradient of the loss by it, on average by 1 where rates and schedules are to stay. Losses that
-  /// are printed, metrics and evaluation do not weigh. Throws InvalidArgument for another number of
-  /// weights, one that is negative or not finite, none above 0, and for a set with a reader.
+  /// are printed, metrics and evaluation do not weigh. A weight stays with its row: an augmentation
+  /// that mixes examples leaves it as it is. Throws InvalidArgument for another number of weights,
+  /// one that is negative or not finite, none above 0, and for a set with a reader.
   Dataset with_sample_weights(std::vector<float> weights) const&;
   Dataset with_sample_weights(std::vector<float> weights) &&;
   /// Empty where all examples weigh 1.
