@@ -1,9 +1,9 @@
 #pragma once
 
 #include <octet/command_line/text.h>
+#include <octet/core/parse_number.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -46,10 +46,8 @@ std::string in_short(const Real& range);
 template <std::unsigned_integral T>
 std::optional<T> number_in(const Count& range, std::string_view text) {
   T value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
   const bool taken =
-      error == std::errc() && stop == end && value >= range.least && value <= range.most;
+      parse_number(text, value) == std::errc() && value >= range.least && value <= range.most;
   return taken ? std::optional(value) : std::nullopt;
 }
 template <std::signed_integral T>
@@ -63,11 +61,9 @@ std::optional<T> number_in(const Count& range, std::string_view text) {
 template <std::floating_point T>
 std::optional<T> number_in(const Real& range, std::string_view text) {
   T value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
   // Bounds as T has them: 1e-9 as a float is below 1e-9. NaN is in no range.
-  const bool taken = error == std::errc() && stop == end && value >= static_cast<T>(range.least) &&
-                     value <= static_cast<T>(range.most);
+  const bool taken = parse_number(text, value) == std::errc() &&
+                     value >= static_cast<T>(range.least) && value <= static_cast<T>(range.most);
   return taken ? std::optional(value) : std::nullopt;
 }
 

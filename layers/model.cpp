@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/parse_number.h>
 #include <octet/layers/input.h>
 #include <octet/layers/model.h>
 #include <octet/layers/reused_layer.h>
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <numeric>
 #include <optional>
 
@@ -36,9 +36,7 @@ std::optional<std::size_t> number_behind(std::string_view stem, std::string_view
   if (name.empty()) return 0;
   if (name.size() < 2 || name[0] != '_' || name[1] == '0') return std::nullopt;
   std::size_t number = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + 1, end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  if (parse_number(name.substr(1), number) != std::errc()) return std::nullopt;
   return number;
 }
 

@@ -9,6 +9,8 @@
 #   format    clang-format over all sources
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
+#   libcxx    the runtime and its tests with Clang and libc++, the standard library of macOS; the other sources
+#             of libraries and programs by their syntax
 #   microcontroller
 #             the C source of two networks on a Cortex-M4 under qemu, and of three on four processors, byte for
 #             byte, in as many instructions as are recorded
@@ -23,10 +25,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(format tidy alone aarch64 microcontroller site threads clang coverage)
+[ ${#jobs[@]} -gt 0 ] || jobs=(format tidy alone aarch64 libcxx microcontroller site threads clang coverage)
 # What a job may take of the time that is left when it begins, in parts of those of all that follow it.
 declare -A shares=([clang]=90 [coverage]=10 [format]=3 [threads]=45 [alone]=20 [tidy]=15 [aarch64]=15
-  [microcontroller]=8 [site]=7)
+  [libcxx]=12 [microcontroller]=8 [site]=7)
 deadline=$((EPOCHSECONDS + ${OCTET_CHECK_SECONDS:-1000000}))
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
@@ -211,29 +213,36 @@ tidy() {
 
 job_alone() {
   build tidy "octet_tflite_schema octet_onnx_schema" || return
-  local files=() status=0
+  local status=0
   timeout "$(($(seconds_left) + 1))" tests/rooms/headers.sh "$PWD/build/tidy" /usr/include/eigen3 || status=$?
   [ "$status" -ne 124 ] || left_out "the installed headers"
   [ "$status" -eq 0 ] || [ "$status" -eq 124 ] || return
+  each_alone clang++
+}
+
+# each_alone COMPILER OPTION...: the syntax of every source by itself.
+each_alone() {
+  local files=()
   # What changed comes first.
   mapfile -t files < <({
     git diff --name-only "$(tidy_base)" -- '*.cpp'
-    git ls-files 'core/*.cpp' 'runtime/*.cpp' 'layers/*.cpp' 'deploy/*.cpp' 'train/*.cpp' 'compress/*.cpp' \
+    git ls-files 'core/*.cpp' 'frontend/*.cpp' 'runtime/*.cpp' 'layers/*.cpp' 'deploy/*.cpp' 'train/*.cpp' 'compress/*.cpp' \
       'import/*.cpp' 'report/*.cpp' 'command_line/*.cpp' 'application/*.cpp' 'tools/*.cpp' 'examples/*.cpp'
   } | awk '!seen[$0]++')
-  printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 bash -c 'alone "$1"' alone || return
+  printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -I {} bash -c 'alone "$@"' alone {} "$@" || return
   summary="${#files[@]} sources"
 }
 
-# alone FILE: compiles it without writing anything, where compile_commands.json knows it.
+# alone FILE COMPILER OPTION...: compiles it without writing anything, where compile_commands.json knows it.
 alone() {
-  local command
+  local file=$1 command
+  shift
   if [ "$(seconds_left)" -eq 0 ]; then
-    left_out "$1"
+    left_out "$file"
     return
   fi
-  command=$(compile_command "$1")
-  [ -z "$command" ] || bash -c "cd build/tidy && ${command/ -o / -fsyntax-only -o }"
+  command=$(compile_command "$file" | sed 's/^[^ ]*ccache //; s/^[^ ]* //')
+  [ -z "$command" ] || bash -c "cd build/tidy && $* -fsyntax-only $command"
 }
 
 job_tidy() {
@@ -253,6 +262,18 @@ job_tidy() {
 
 job_aarch64() {
   scripts/aarch64.sh && summary="kernels and interpreter on portable, neon, neon_dotprod"
+}
+
+job_libcxx() {
+  octet_install octet_libcxx_requirements || return
+  local status=0
+  build libcxx all || return
+  timeout "$(($(seconds_left) + 1))" ctest --preset libcxx --parallel "$(nproc)" || status=$?
+  [ "$status" -ne 124 ] || left_out "the runtime's tests"
+  [ "$status" -eq 0 ] || [ "$status" -eq 124 ] || return
+  build tidy "octet_tflite_schema octet_onnx_schema" || return
+  each_alone clang++-16 -stdlib=libc++ -DFMT_HEADER_ONLY -Wno-unknown-warning-option || return
+  summary="the runtime's tests, and the syntax of $summary"
 }
 
 job_microcontroller() {

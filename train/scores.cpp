@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/parse_number.h>
 #include <octet/core/printable.h>
 #include <octet/train/metric.h>
 #include <octet/train/scores.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -167,9 +167,8 @@ std::optional<int> top_of(std::string_view name) {
   constexpr std::string_view kTop = "top_";
   if (!name.starts_with(kTop)) return std::nullopt;
   int k = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + kTop.size(), end, k);
-  return error == std::errc() && stop == end && k > 0 ? std::optional(k) : std::nullopt;
+  const bool is_number = parse_number(name.substr(kTop.size()), k) == std::errc();
+  return is_number && k > 0 ? std::optional(k) : std::nullopt;
 }
 
 double share_on_diagonal(const ConfusionMatrix& counts) {

@@ -1,11 +1,11 @@
 #include <octet/core/file.h>
 #include <octet/core/half.h>
+#include <octet/core/parse_number.h>
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
 #include <octet/import/onnx/tensor_reader.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string>
 
@@ -109,9 +109,7 @@ Shape shape_of(const TensorProto& tensor) {
 
 std::size_t number_in(const std::string& text, std::string_view key) {
   std::size_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) {
+  if (parse_number(text, number) != std::errc()) {
     fail_format("expected a number for \"{}\" of external data, found \"{}\"", key,
                 printable(text));
   }

@@ -34,6 +34,7 @@ set(OCTET_CORE_TESTS
   core/ops/shape_ops_test.cpp
   core/ops/tensor_rows_test.cpp
   core/parallel_test.cpp
+  core/parse_number_test.cpp
   core/printable_test.cpp
   core/profile_test.cpp
   core/random_test.cpp

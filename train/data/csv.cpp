@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
+#include <octet/core/parse_number.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/csv.h>
 #include <octet/train/data/csv_records.h>
@@ -8,7 +9,6 @@
 #include <octet/train/data/set_name.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -20,10 +20,8 @@ namespace {
 enum class Role { feature, target, ignored };
 
 std::optional<std::int32_t> to_label(std::string_view text) {
-  const char* const end = text.data() + text.size();
   std::int32_t label = 0;
-  const auto read = std::from_chars(text.data(), end, label);
-  if (read.ec != std::errc() || read.ptr != end || label < 0) return std::nullopt;
+  if (parse_number(text, label) != std::errc() || label < 0) return std::nullopt;
   // The number of classes has to be an int as well.
   if (label == std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   return label;

@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/json_text.h>
+#include <octet/core/parse_number.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/fingerprint.h>
@@ -11,7 +12,6 @@
 #include <octet/train/run/training_run.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <sstream>
@@ -43,11 +43,9 @@ std::string note_name(const std::string& phase, const std::string& name) {
   return phase + "_" + name;
 }
 
-double parse_number(const std::string& note, const std::string& text) {
+double number_in(const std::string& note, const std::string& text) {
   double value = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && stop == end && std::isfinite(value)) return value;
+  if (parse_number(text, value) == std::errc() && std::isfinite(value)) return value;
   throw FormatError(fmt::format("{}: expected a number, found \"{}\"", note, text));
 }
 
@@ -254,7 +252,7 @@ TrainingRun::Phase TrainingRun::finished_phase(const std::string& phase, const N
   for (auto note = notes.lower_bound(prefix); note != notes.end(); ++note) {
     if (!note->first.starts_with(prefix)) break;
     if (note == history || options_.options.contains(note->first)) continue;
-    result.kept[note->first.substr(prefix.size())] = parse_number(note->first, note->second);
+    result.kept[note->first.substr(prefix.size())] = number_in(note->first, note->second);
   }
   return result;
 }
