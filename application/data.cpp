@@ -132,8 +132,9 @@ DataSplit suitable(DataSplit data, const Options& options) {
                                   {"--augment", options.augmentation != Augmentation{}}});
   if (!data.train.sample_weights().empty() && options.augmentation.mixup > 0.0F) {
     throw command_line::UsageError(
-        "--weight-column: expected examples as they are, found mixup in --augment, which makes one "
-        "of two");
+        "--augment: expected no mixup with weights of examples, found some: it makes one example "
+        "of "
+        "two");
   }
   if (options.task == Task::reconstruction) {
     as_options(

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/command_line/numbers.h>
+#include <octet/train/data/signal_features.h>
 
 #include <limits>
 #include <string>
@@ -81,19 +82,28 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
       ->type_name("HxW");
   app.add_flag("--grey", options.grey, "Images become grey; default: where all are")
       ->disable_flag_override();
-  command_line::add_number(
-      app, "--sample-rate", options.sample_rate, range_of("sample-rate"),
-      "Samples a second that sounds have to have; default: those of the first");
+  command_line::add_number(app, "--sample-rate", options.sample_rate, range_of("sample-rate"),
+                           "Samples a second that sounds have to have, by default those of the "
+                           "first; and that other signals have, for --front-end");
   app.add_option("--front-end", options.front_end,
-                 "Turns sounds into features, in integers that the C source computes too: log-mel, "
-                 "or micro-speech, with noise reduction and gain control; default: samples")
-      ->check(CLI::IsMember({"log-mel", "micro-speech"}));
+                 "Turns sounds and other signals into features, in integers that the C source "
+                 "computes too: log-mel; mfcc, its cosine transform; spectrogram, bands that are "
+                 "even in Hz; vibration, those without the mean of each frame, behind its root "
+                 "mean square; micro-speech, log-mel with noise reduction and gain control; "
+                 "default: samples")
+      ->check(CLI::IsMember(front_end_names()));
   command_line::add_number(app, "--frame", options.frame_ms, range_of("frame"),
-                           "Milliseconds of sound that features are made of; default: 30");
+                           "Milliseconds of a signal that features are made of; default: 30");
   command_line::add_number(app, "--frame-hop", options.frame_hop_ms, range_of("frame-hop"),
                            "How many milliseconds later the next frame begins; default: 20");
-  command_line::add_number(app, "--mel-channels", options.mel_channels, range_of("mel-channels"),
-                           "Features of a frame; default: 40");
+  command_line::add_number(app, "--mel-channels,--bands", options.mel_channels,
+                           range_of("mel-channels"), "Bands of a frame, of each axis; default: 40");
+  command_line::add_number(app, "--cepstra", options.cepstra, range_of("cepstra"),
+                           "Coefficients of a frame of mfcc; default: 13");
+  command_line::add_number(app, "--signal-range", options.signal_range,
+                           command_line::Real{kLeastSignalRange, kMostSignalRange},
+                           "The largest value of a sensor, which becomes 32768, the largest of 16 "
+                           "bits; default: 32768, samples as they are");
   app.add_option("--target-column", options.target_column,
                  "The column of a CSV file with the classes or numbers, or several of numbers; "
                  "default: the last")

@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/parse_number.h>
 #include <octet/frontend/log_mel_tables.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -18,10 +18,16 @@ namespace {
 
 log_mel_config config_of(const LogMelTables& t) {
   log_mel_config c{};
+  c.axes = t.axes;
   c.window = t.window;
   c.hop = t.hop;
   c.half = t.half;
   c.channels = t.channels;
+  c.removes_mean = t.removes_mean;
+  c.has_rms = t.has_rms;
+  c.cepstra = t.cepstra;
+  c.cepstrum_zero = t.cepstrum_zero;
+  c.cosines = t.cosines.empty() ? nullptr : t.cosines.data();
   c.first_bin = t.first_bin;
   c.window_weights = t.window_weights.data();
   c.twiddles = t.twiddles.data();
@@ -63,12 +69,22 @@ void each_option(Options& o, const Take& take) {
   take("full_scale", o.full_scale);
 }
 
+/// Calls take(name, member) for what a description holds where it is not the default, so
+/// that older descriptions stay as they are.
+template <class Options, class Take>
+void each_later_option(Options& o, const Take& take) {
+  take("axes", o.axes);
+  take("range", o.range);
+  take("mel", o.mel_scale);
+  take("removes_mean", o.removes_mean);
+  take("rms", o.rms);
+  take("cepstra", o.cepstra);
+}
+
 /// A text that is a number as a whole; false for another.
 template <class Number>
 bool read_number(std::string_view text, Number& to) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, to);
-  return error == std::errc() && stop == end;
+  return parse_number(text, to) == std::errc();
 }
 
 bool read_number(std::string_view text, bool& to) {
@@ -111,6 +127,29 @@ LogMelOptions plain_log_mel(int sample_rate) {
   return options;
 }
 
+LogMelOptions mfcc(int sample_rate) {
+  LogMelOptions options = plain_log_mel(sample_rate);
+  options.cepstra = 13;
+  return options;
+}
+
+LogMelOptions spectrogram(int sample_rate) {
+  LogMelOptions options = plain_log_mel(sample_rate);
+  options.lower_hz = 0;
+  options.upper_hz = static_cast<float>(sample_rate) * 0.4875F;
+  options.mel_scale = false;
+  // The logarithm of a tone of full scale.
+  options.full_scale = 860;
+  return options;
+}
+
+LogMelOptions vibration(int sample_rate) {
+  LogMelOptions options = spectrogram(sample_rate);
+  options.removes_mean = true;
+  options.rms = true;
+  return options;
+}
+
 LogMel::LogMel(const LogMelOptions& options)
     : options_(options),
       tables_(std::make_shared<const LogMelTables>(make_log_mel_tables(options))) {}
@@ -131,6 +170,9 @@ LogMel LogMel::parse(std::string_view description) {
     words.erase(word);
   };
   each_option(options, take);
+  each_later_option(options, [&](std::string_view name, auto& member) {
+    if (words.contains(name)) take(name, member);
+  });
   std::uint32_t checksum = 0;
   take("tables", checksum);
   if (!words.empty()) {
@@ -152,27 +194,49 @@ LogMel LogMel::parse(std::string_view description) {
 }
 
 std::string LogMel::description() const {
+  const auto words = [](const LogMelOptions& options, const auto& each) {
+    std::vector<std::string> result;
+    each(options, [&](std::string_view name, const auto& member) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(member)>, bool>) {
+        result.push_back(fmt::format(" {}={}", name, member ? 1 : 0));
+      } else {
+        result.push_back(fmt::format(" {}={}", name, member));
+      }
+    });
+    return result;
+  };
+  const auto later = [](const auto& options, const auto& take) {
+    each_later_option(options, take);
+  };
   std::string text(kKind);
-  each_option(options_, [&](std::string_view name, const auto& member) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(member)>, bool>) {
-      text += fmt::format(" {}={}", name, member ? 1 : 0);
-    } else {
-      text += fmt::format(" {}={}", name, member);
-    }
-  });
+  for (const std::string& word :
+       words(options_, [](const auto&options, const auto&take) { each_option(options, take); })) {
+    text += word;
+  }
+  const std::vector<std::string> plain = words({}, later);
+  const std::vector<std::string> own = words(options_, later);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i] != plain[i]) text += own[i];
+  }
   return text + fmt::format(" tables={}", tables_->checksum());
 }
 
 std::size_t LogMel::window() const { return static_cast<std::size_t>(tables_->window); }
 std::size_t LogMel::hop() const { return static_cast<std::size_t>(tables_->hop); }
-std::size_t LogMel::channels() const { return static_cast<std::size_t>(tables_->channels); }
+std::size_t LogMel::axes() const { return static_cast<std::size_t>(tables_->axes); }
+std::size_t LogMel::channels() const { return tables_->features(); }
 
 std::size_t LogMel::frames(std::size_t samples) const {
   return samples < window() ? 0 : (samples - window()) / hop() + 1;
 }
 
-std::vector<std::uint16_t> LogMel::features(std::span<const std::int16_t> sound) const {
-  return LogMelStream(*this).feed(sound);
+std::int16_t LogMel::to_sample(float value) const {
+  const float scaled = std::clamp(value * (32768.0F / options_.range), -32768.0F, 32767.0F);
+  return static_cast<std::int16_t>(std::lrint(scaled));
+}
+
+std::vector<std::uint16_t> LogMel::features(std::span<const std::int16_t> signal) const {
+  return LogMelStream(*this).feed(signal);
 }
 
 std::uint8_t LogMel::to_byte(std::uint16_t feature) const {
@@ -182,8 +246,8 @@ std::uint8_t LogMel::to_byte(std::uint16_t feature) const {
 
 LogMelStream::LogMelStream(LogMel front_end)
     : front_end_(std::move(front_end)),
-      frame_(front_end_.window()),
-      noise_(front_end_.channels()),
+      frame_(front_end_.tables().frame_size()),
+      noise_(front_end_.tables().noise_size()),
       work_(front_end_.tables().work_size()) {}
 
 void LogMelStream::reset() {
@@ -193,14 +257,20 @@ void LogMelStream::reset() {
 
 std::vector<std::uint16_t> LogMelStream::feed(std::span<const std::int16_t> samples) {
   const log_mel_config config = config_of(front_end_.tables());
+  const std::size_t axes = front_end_.axes();
+  if (samples.size() % axes != 0) {
+    throw InvalidArgument(fmt::format("log-mel: expected samples of {} axes, found {} numbers",
+                                      axes, samples.size()));
+  }
   std::vector<std::uint16_t> features;
-  features.reserve(front_end_.frames(samples.size() + static_cast<std::size_t>(count_)) *
+  features.reserve(front_end_.frames(samples.size() / axes + static_cast<std::size_t>(count_)) *
                    front_end_.channels());
   while (!samples.empty()) {
-    // As many as a frame takes: sounds may be longer than 2^31 samples.
-    const auto most = static_cast<std::int32_t>(std::min(samples.size(), frame_.size()));
+    // As many as a frame takes: signals may be longer than 2^31 samples.
+    const auto most =
+        static_cast<std::int32_t>(std::min(samples.size() / axes, front_end_.window()));
     const std::int32_t taken = log_mel_take(&config, frame_.data(), &count_, samples.data(), most);
-    samples = samples.subspan(static_cast<std::size_t>(taken));
+    samples = samples.subspan(axes * static_cast<std::size_t>(taken));
     if (count_ < config.window) break;
     const std::size_t done = features.size();
     features.resize(done + front_end_.channels());

@@ -16,6 +16,7 @@ using std::int32_t;
 
 constexpr int32_t kMostSamples = 1 << 14;
 constexpr int kMostChannels = 256;
+constexpr int kMostAxes = 64;
 constexpr float kPi = std::numbers::pi_v<float>;
 
 template <class Number>
@@ -57,10 +58,16 @@ void add_twiddles(LogMelTables& tables) {
 
 float mel(float frequency) { return 1127.0F * std::log1p(frequency / 700.0F); }
 
+/// Where a frequency stands on the scale that bands are even on.
+float place_of(const LogMelOptions& options, float frequency) {
+  return options.mel_scale ? mel(frequency) : frequency;
+}
+
 /// The bins of the spectrum that each channel sums, and their weights.
 void add_filters(const LogMelOptions& options, LogMelTables& tables) {
-  const float low = mel(options.lower_hz);
-  const float spacing = (mel(options.upper_hz) - low) / static_cast<float>(options.channels + 1);
+  const float low = place_of(options, options.lower_hz);
+  const float spacing =
+      (place_of(options, options.upper_hz) - low) / static_cast<float>(options.channels + 1);
   const float bin_hz =
       0.5F * static_cast<float>(options.sample_rate) / static_cast<float>(tables.half);
   tables.first_bin = static_cast<int32_t>(1.5F + options.lower_hz / bin_hz);
@@ -69,7 +76,7 @@ void add_filters(const LogMelOptions& options, LogMelTables& tables) {
   for (int channel = 0; channel <= options.channels; ++channel) {
     const float centre = low + spacing * static_cast<float>(channel + 1);
     for (; bin <= tables.half; ++bin) {
-      const float at = mel(static_cast<float>(bin) * bin_hz);
+      const float at = place_of(options, static_cast<float>(bin) * bin_hz);
       if (at > centre) break;
       const float weight = (centre - at) / (centre - before);
       tables.filters.push_back(rounded(weight * 4096.0F));
@@ -125,13 +132,32 @@ void add_logarithms(LogMelTables& tables) {
   }
 }
 
+/// The mean, and the amplitudes of the cosines that are whole half waves over the channels.
+void add_cosines(const LogMelOptions& options, LogMelTables& tables) {
+  check_between("cepstra", options.cepstra, 1, options.channels);
+  check_between("channels with cepstra", options.channels, 1, 2 * tables.half);
+  tables.cepstra = options.cepstra;
+  tables.cepstrum_zero = options.full_scale / 2;
+  const double count = options.channels;
+  for (int k = 0; k < options.cepstra; ++k) {
+    for (int i = 0; i < options.channels; ++i) {
+      const double cosine = std::cos(std::numbers::pi * k * (i + 0.5) / count);
+      const double factor = (k == 0 ? 1 : 2) * cosine / count;
+      tables.cosines.push_back(
+          static_cast<int16_t>(std::floor(0.5 + std::clamp(32768 * factor, -32768.0, 32767.0))));
+    }
+  }
+}
+
 void check(const LogMelOptions& options) {
-  check_between("sample_rate", options.sample_rate, 1000, 1000000);
+  check_between("sample_rate", options.sample_rate, 1, 1000000);
+  check_between("axes", options.axes, 1, kMostAxes);
+  check_between("range", options.range, 1e-9F, 1e9F);
   check_between("window_ms", options.window_ms, 1, 10000);
   check_between("hop_ms", options.hop_ms, 1, options.window_ms);
   check_between("channels", options.channels, 1, kMostChannels);
   check_between("lower_hz", options.lower_hz, 0.0F, 1e6F);
-  check_between("upper_hz", options.upper_hz, options.lower_hz + 1, 1e6F);
+  check_between("upper_hz", options.upper_hz, std::nextafter(options.lower_hz, 1e6F), 1e6F);
   check_between("smoothing_bits", options.smoothing_bits, 0, 16);
   check_between("even_smoothing", options.even_smoothing, 0.0F, 1.0F);
   check_between("odd_smoothing", options.odd_smoothing, 0.0F, 1.0F);
@@ -157,8 +183,12 @@ LogMelTables make_log_mel_tables(const LogMelOptions& options) {
   check_between("samples of window_ms", tables.window, 33, kMostSamples);
   check_between("samples of hop_ms", tables.hop, 1, tables.window);
   tables.half = static_cast<int32_t>(std::bit_ceil(static_cast<std::uint32_t>(tables.window)) / 2);
-  tables.correction = std::countr_zero(static_cast<std::uint32_t>(tables.half)) - 5;
+  const int halvings = std::countr_zero(static_cast<std::uint32_t>(tables.half)) - 5;
+  tables.correction = options.mel_scale ? halvings : 0;
+  tables.axes = options.axes;
   tables.channels = options.channels;
+  tables.removes_mean = options.removes_mean ? 1 : 0;
+  tables.has_rms = options.rms ? 1 : 0;
   tables.window_weights = window_weights(tables.window);
   add_twiddles(tables);
   add_filters(options, tables);
@@ -168,6 +198,7 @@ LogMelTables make_log_mel_tables(const LogMelOptions& options) {
   if (options.pcan) add_gains(options, tables);
   if (options.log) add_logarithms(tables);
   tables.log_shift = options.log_scale_shift;
+  if (options.cepstra != 0) add_cosines(options, tables);
   return tables;
 }
 
@@ -185,6 +216,7 @@ std::uint32_t LogMelTables::checksum() const {
     add(*table);
   }
   add(logarithms);
+  add(cosines);
   return hash;
 }
 

@@ -12,10 +12,17 @@ namespace octet {
 
 /// The members of log_mel_config in log_mel_kernel.inc, which says what they are.
 struct LogMelTables {
+  std::int32_t axes = 1;
   std::int32_t window = 0;
   std::int32_t hop = 0;
   std::int32_t half = 0;
   std::int32_t channels = 0;
+  std::int32_t removes_mean = 0;
+  std::int32_t has_rms = 0;
+  std::int32_t cepstra = 0;
+  std::int32_t cepstrum_zero = 0;
+  /// Empty without cepstra.
+  std::vector<std::int16_t> cosines;
   std::int32_t first_bin = 0;
   std::vector<std::int16_t> window_weights;
   std::vector<std::int16_t> twiddles;
@@ -35,6 +42,13 @@ struct LogMelTables {
 
   /// FNV-1a of all tables, 32 bits.
   std::uint32_t checksum() const;
+  /// Samples of a frame, and its features, of all axes.
+  std::size_t frame_size() const { return static_cast<std::size_t>(axes * window); }
+  std::size_t features() const {
+    return static_cast<std::size_t>(axes * (has_rms + (cepstra > 0 ? cepstra : channels)));
+  }
+  /// Estimates of noise: one for each channel, also where cepstra are made of them.
+  std::size_t noise_size() const { return static_cast<std::size_t>(axes * channels); }
   /// Numbers that log_mel_frame() works in.
   std::size_t work_size() const { return 4 * static_cast<std::size_t>(half) + 2; }
 };

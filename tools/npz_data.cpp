@@ -19,6 +19,9 @@
 namespace octet::tools {
 namespace {
 
+/// The array with the weights of examples in training, by Keras' name.
+constexpr std::string_view kWeights = "sample_weight";
+
 using NamedArrays = std::vector<std::pair<std::string, NpyArray>>;
 
 std::string names_in(const NamedArrays& arrays) {
@@ -147,12 +150,23 @@ Dataset read_npz_data(const std::string& file, const IntegerModel& model) {
     const ModelTensor& output = model.tensors[static_cast<std::size_t>(index)];
     targets.push_back(targets_of(take(arrays, output.name, "output", file, model), output, file));
   }
+  const auto weights =
+      std::ranges::find(arrays, std::string(kWeights), &NamedArrays::value_type::first);
+  std::optional<std::vector<float>> sample_weights;
+  if (weights != arrays.end()) {
+    sample_weights = sample_weights_of(weights->second, fmt::format("{}: \"{}\"", file, kWeights));
+    arrays.erase(weights);
+  }
   if (!arrays.empty()) {
     throw FormatError(
-        fmt::format("{}: expected arrays named after inputs and outputs of the model, found {} too",
-                    file, names_in(arrays)));
+        fmt::format("{}: expected arrays named after inputs and outputs of the model, and \"{}\", "
+                    "found {} too",
+                    file, kWeights, names_in(arrays)));
   }
-  return Dataset::from_tensors(std::filesystem::path(file).stem().string(), features, targets);
+  Dataset data =
+      Dataset::from_tensors(std::filesystem::path(file).stem().string(), features, targets);
+  if (!sample_weights) return data;
+  return std::move(data).with_sample_weights(*std::move(sample_weights));
 }
 
 DataSplit read_npz_split(const std::string& train, const DataOptions& options,

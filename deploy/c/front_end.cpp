@@ -10,20 +10,22 @@
 
 #include "log_mel_text.h"
 
-// The front end of a model that hears: sound in, the model's input out.
+// The front end of a model that hears or feels: a signal in, the model's input out.
 
 namespace octet::detail {
 namespace {
 
 constexpr std::string_view kFrontEndDeclarations = R"(/*
- * The front end: log-mel features of 16-bit sound of one channel as the model's input. The caller
- * owns its state, one for each sound that is heard at a time.
+ * The front end: features of a signal of 16 bits as the model's input. The caller owns its state,
+ * one for each signal that is heard at a time.
  *
  *   @front_end@
  *
+ * A sample is @axes_text@; the value @range@ is 32768.
  * A frame is FRAME_SIZE samples, and the next one begins FRAME_HOP later; it has FRAME_CODES codes.
  * FRAMES of them, which are SOUND_SIZE samples, fill the input.
  */
+#define @NAME@_SOUND_AXES @axes@
 #define @NAME@_SOUND_RATE @rate@
 #define @NAME@_SOUND_SIZE @sound_size@
 #define @NAME@_FRAME_SIZE @window@
@@ -32,9 +34,9 @@ constexpr std::string_view kFrontEndDeclarations = R"(/*
 #define @NAME@_FRAMES @frames@
 
 typedef struct {
-    uint32_t noise[@NAME@_FRAME_CODES];
+    uint32_t noise[@noise@];
     int32_t count; /* samples that the next frame has */
-    int16_t frame[@NAME@_FRAME_SIZE];
+    int16_t frame[@NAME@_FRAME_SIZE * @NAME@_SOUND_AXES];
     int16_t work[@work@];
 } @name@_front_end;
 
@@ -58,8 +60,9 @@ int @name@_features(@name@_front_end *state, const int16_t *sound, int32_t sampl
 
 constexpr std::string_view kFrontEndFunctions =
     R"(static const @name@_log_mel_config @name@_front_end_config = {
-    @window@, @hop@, @half@, @channels@, @first_bin@, @name@_log_mel_window_weights, @name@_log_mel_twiddles,
-    @name@_log_mel_split_twiddles, @name@_log_mel_ends, @name@_log_mel_filters, @smoothing_bits@,
+    @axes@, @window@, @hop@, @half@, @bands@, @removes_mean@, @has_rms@, @cepstra@, @cepstrum_zero@, @cosines@,
+    @first_bin@,
+    @name@_log_mel_window_weights, @name@_log_mel_twiddles, @name@_log_mel_split_twiddles, @name@_log_mel_ends, @name@_log_mel_filters, @smoothing_bits@,
     {@even@, @odd@}, @least_left@, @gains@, @gain_shift@, @correction@, @logarithms@, @log_shift@
 };
 
@@ -68,7 +71,7 @@ int @name@_front_end_reset(@name@_front_end *state)
     if (!state) {
         return @NAME@_ERROR_NULL;
     }
-    for (int32_t i = 0; i < @NAME@_FRAME_CODES; ++i) {
+    for (int32_t i = 0; i < @noise@; ++i) {
         state->noise[i] = 0;
     }
     state->count = 0;
@@ -95,7 +98,7 @@ int32_t @name@_front_end_take(@name@_front_end *state, const int16_t *sound, int
 
 int @name@_features(@name@_front_end *state, const int16_t *sound, int32_t samples, @type@ *input)
 {
-    static const int16_t silence = 0;
+    static const int16_t silence[@NAME@_SOUND_AXES] = {0};
     int32_t frames = 0;
     if (!state || !sound || !input) {
         return @NAME@_ERROR_NULL;
@@ -104,10 +107,10 @@ int @name@_features(@name@_front_end *state, const int16_t *sound, int32_t sampl
     while (frames < @NAME@_FRAMES) {
         const int32_t left = samples > 0;
         int32_t whole = 0;
-        const int32_t taken = @name@_front_end_take(state, left ? sound : &silence,
+        const int32_t taken = @name@_front_end_take(state, left ? sound : silence,
                                                     left ? samples : 1, input, &whole);
         if (left) {
-            sound += taken;
+            sound += taken * @NAME@_SOUND_AXES;
             samples -= taken;
         }
         frames += whole;
@@ -163,11 +166,15 @@ std::string c_front_end_declarations(const CPlan& plan) {
   Fillings f = plan.fillings(plan.inputs.front());
   f["front_end"] = plan.front_end->description();
   f["rate"] = std::to_string(plan.front_end->options().sample_rate);
+  f["axes"] = std::to_string(tables.axes);
+  f["axes_text"] = tables.axes == 1 ? "a number" : "a number for each of SOUND_AXES axes";
+  f["range"] = fmt::format("{}", plan.front_end->options().range);
   f["window"] = std::to_string(tables.window);
   f["hop"] = std::to_string(tables.hop);
-  f["channels"] = std::to_string(tables.channels);
+  f["channels"] = std::to_string(tables.features());
   f["frames"] = std::to_string(frames);
   f["sound_size"] = std::to_string(tables.window + (frames - 1) * tables.hop);
+  f["noise"] = std::to_string(tables.noise_size());
   f["work"] = std::to_string(tables.work_size());
   return fill(kFrontEndDeclarations, f);
 }
@@ -177,7 +184,7 @@ std::int64_t c_front_end_bytes(const CPlan& plan) {
   const LogMelTables& t = plan.front_end->tables();
   const std::size_t numbers = t.window_weights.size() + t.twiddles.size() +
                               t.split_twiddles.size() + t.ends.size() + t.filters.size() +
-                              t.gains.size() + t.logarithms.size();
+                              t.cosines.size() + t.gains.size() + t.logarithms.size();
   return static_cast<std::int64_t>(2 * numbers + 256);
 }
 
@@ -189,7 +196,14 @@ std::string c_front_end(const CPlan& plan) {
   f["window"] = std::to_string(t.window);
   f["hop"] = std::to_string(t.hop);
   f["half"] = std::to_string(t.half);
-  f["channels"] = std::to_string(t.channels);
+  f["axes"] = std::to_string(t.axes);
+  f["bands"] = std::to_string(t.channels);
+  f["removes_mean"] = std::to_string(t.removes_mean);
+  f["has_rms"] = std::to_string(t.has_rms);
+  f["noise"] = std::to_string(t.noise_size());
+  f["cepstra"] = std::to_string(t.cepstra);
+  f["cepstrum_zero"] = std::to_string(t.cepstrum_zero);
+  f["cosines"] = t.cosines.empty() ? "0" : plan.name + "_log_mel_cosines";
   f["first_bin"] = std::to_string(t.first_bin);
   f["smoothing_bits"] = std::to_string(t.smoothing_bits);
   f["even"] = std::to_string(t.smoothing[0]);
@@ -207,6 +221,7 @@ std::string c_front_end(const CPlan& plan) {
   text += array_text("int16_t", "log_mel_split_twiddles", t.split_twiddles);
   text += array_text("int16_t", "log_mel_ends", t.ends);
   text += array_text("int16_t", "log_mel_filters", t.filters);
+  if (!t.cosines.empty()) text += array_text("int16_t", "log_mel_cosines", t.cosines);
   if (!t.gains.empty()) text += array_text("int16_t", "log_mel_gains", t.gains);
   if (!t.logarithms.empty()) text += array_text("uint16_t", "log_mel_logarithms", t.logarithms);
   text = named(plan, std::move(text));

@@ -240,6 +240,31 @@ TEST_F(OctetQuantizeArrays, GoesOnWhereItStoppedWithTheSameBytes) {
   expect_mentions(other.err, "the checkpoint was made with --loss-weight size=2, now it is size=3");
 }
 
+TEST_F(OctetQuantizeArrays, AnArrayMayWeighExamples) {
+  int runs = 0;
+  const auto trained = [&](const std::vector<float>& weights, const std::string& shape) {
+    NamedFiles files = arrays(train_, true);
+    if (!weights.empty()) {
+      files.emplace_back("sample_weight.npy", npy_bytes("<f4", shape, weights));
+    }
+    write("train.npz", files);
+    return quantize(fmt::format("out{}", ++runs), {"--epochs", "1"});
+  };
+  const auto model = [&](const std::vector<float>& weights) {
+    expect_success(trained(weights, fmt::format("({},)", kTrain)));
+    return text_of(path(fmt::format("out{}/model_int8.tflite", runs)));
+  };
+  const std::string plain = model({});
+  EXPECT_EQ(model(std::vector<float>(kTrain, 1.0F)), plain);
+  std::vector<float> first(kTrain, 0.0F);
+  std::fill_n(first.begin(), kTrain / 4, 4.0F);
+  EXPECT_NE(model(first), plain);
+  const ProcessResult refused =
+      trained(std::vector<float>(kTrain, 1.0F), fmt::format("({}, 1)", kTrain));
+  EXPECT_EQ(refused.exit_code, 1);
+  expect_mentions(refused.err, "\"sample_weight\": expected the weights of examples [n], found");
+}
+
 TEST_F(OctetQuantizeArrays, ATensorOfOneOutputHasItsError) {
   Sequential model("line", Input({6}, "x"), Dense(5, Activation::relu),
                    Dense(2, Activation::none, "y"));

@@ -187,7 +187,7 @@ TEST_F(OctetTool, EvalScoresEveryOutputOnNamedArrays) {
   write({{"x.npy", x}, {"sum.npy", x}});
   expect_failure(eval, 1, "expected an array \"z\" for the input of that name, found sum");
   write({{"x.npy", x}, {"z.npy", z}, {"sum.npy", x}, {"other.npy", x}});
-  expect_failure(eval, 1, "named after inputs and outputs of the model, found other too");
+  expect_failure(eval, 1, "of the model, and \"sample_weight\", found other too");
   write({{"x.npy", x}, {"z.npy", npy_bytes<float>("<f4", "(2, 2)", {0, 0, 0, 0})}, {"sum.npy", x}});
   expect_failure(eval, 1, "features 2 of shape [3, ...], one row per example");
 }

@@ -256,7 +256,7 @@ TEST_F(OctetTrain, TablesHaveWeightsAndSeveralTargets) {
                   plain_environment()));
   EXPECT_LT(scored.at("metrics").at("mean_absolute_error"), 0.2);
   expect_one_error(trained({"--augment", "mixup=0.2"}), 2,
-                   "--weight-column: expected examples as they are, found mixup in --augment");
+                   "--augment: expected no mixup with weights of examples");
 }
 
 TEST_F(OctetTrain, SaysWhatIsWrong) {

@@ -32,7 +32,7 @@ IntegerModel hearing(const LogMel& front_end, const std::string& description, Ro
 /// The model's input and output for a sound that is cut, or followed by silence, as training does.
 std::string heard(const IntegerModel& model, const LogMel& front_end,
                   std::vector<std::int16_t> sound, Rounding rounding) {
-  sound.resize(front_end.window() + 5 * front_end.hop());
+  sound.resize(front_end.axes() * (front_end.window() + 5 * front_end.hop()));
   Interpreter interpreter(model, {.rounding = rounding});
   std::vector<float> values;
   for (const std::uint16_t feature : front_end.features(sound)) {
@@ -68,7 +68,8 @@ int main(void)
     if (hears_front_end_reset(0) != HEARS_ERROR_NULL) return 1;
     while (fread(&samples, sizeof samples, 1, stdin) == 1) {
         int32_t at = 0, frames = 0, whole;
-        if (fread(sound, sizeof *sound, (size_t)samples, stdin) != (size_t)samples) return 2;
+        const size_t numbers = (size_t)samples * HEARS_SOUND_AXES;
+        if (fread(sound, sizeof *sound, numbers, stdin) != numbers) return 2;
         if (hears_features(&state, sound, samples, x) != HEARS_OK) return 3;
         if (hears_invoke(x, y) != HEARS_OK) return 4;
         fwrite(x, sizeof x, 1, stdout);
@@ -76,8 +77,9 @@ int main(void)
         hears_front_end_reset(&stream);
         while (at < samples && frames < HEARS_FRAMES) {
             const int32_t left = samples - at;
-            at += hears_front_end_take(&stream, sound + at, left < 61 ? left : 61,
-                                       again + frames * HEARS_FRAME_CODES, &whole);
+            at += hears_front_end_take(&stream, sound + at * HEARS_SOUND_AXES,
+                                       left < 61 ? left : 61, again + frames * HEARS_FRAME_CODES,
+                                       &whole);
             frames += whole;
         }
         if (memcmp(x, again, (size_t)(frames * HEARS_FRAME_CODES)) != 0) return 5;
@@ -94,8 +96,19 @@ TEST_F(CSourceFrontEnd, SoundGivesTheLibrarysFeaturesAndClasses) {
   fine.window_ms = 32;
   fine.channels = 12;
   fine.full_scale = 500;
+  LogMelOptions shaken = vibration(400);
+  shaken.window_ms = 320;
+  shaken.hop_ms = 160;
+  shaken.channels = 7;
+  shaken.axes = 3;
+  LogMelOptions cepstra = mfcc(8000);
+  cepstra.axes = 2;
+  cepstra.even_smoothing = 0.1F;
   const std::vector<std::tuple<LogMelOptions, Rounding>> cases = {
-      {plain_log_mel(8000), Rounding::fp32}, {fine, Rounding::double_rounding}};
+      {plain_log_mel(8000), Rounding::fp32},
+      {fine, Rounding::double_rounding},
+      {shaken, Rounding::fp32},
+      {cepstra, Rounding::fp32}};
   for (const auto& [options, rounding] : cases) {
     const LogMel front_end(options);
     const IntegerModel model = hearing(front_end, front_end.description(), rounding);
@@ -103,7 +116,7 @@ TEST_F(CSourceFrontEnd, SoundGivesTheLibrarysFeaturesAndClasses) {
     std::string expected;
     for (const char* kind : {"noise", "square", "impulses"}) {
       for (const std::int32_t samples : {0, 500, 1041, 4000}) {
-        const auto sound = drawn_sound(kind, static_cast<std::size_t>(samples));
+        const auto sound = drawn_sound(kind, front_end.axes() * static_cast<std::size_t>(samples));
         in.append(reinterpret_cast<const char*>(&samples), sizeof samples);
         in.append(reinterpret_cast<const char*>(sound.data()), sound.size() * sizeof sound[0]);
         expected += heard(model, front_end, sound, rounding);
@@ -132,7 +145,7 @@ TEST(CSourceFrontEndRefusals, FrontEndsThatDoNotFitAreRefused) {
   other.channels = 39;
   const std::vector<std::pair<std::string, const char*>> wrong = {
       {LogMel(other).description(), "[1, frames, 39, 1] for its front end of 39 channels"},
-      {"mfcc", "expected 'log-mel'"}};
+      {"plp", "expected 'log-mel'"}};
   for (const auto& [description, words] : wrong) {
     const IntegerModel model = hearing(front_end, description, Rounding::fp32);
     expect_throws<FormatError>([&] { to_c_source(model, "hears"); }, {words});

@@ -5,6 +5,7 @@
 #include <octet/tests/frontend/sounds.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -128,44 +129,136 @@ TEST(LogMel, PiecesGiveTheFeaturesOfTheWholeAndADescriptionGivesTheFrontEnd) {
   }
 }
 
-/// 64 times the logarithm of the root of each channel's energy, for the first frame, in doubles.
-std::vector<double> naive_log_mel(const LogMelOptions& o, const Sound& sound) {
+/// 64 times the logarithm of the root mean square, and of the root of each channel's energy, for
+/// the first frame, in doubles.
+std::vector<double> naive_features(const LogMelOptions& o, const Sound& sound) {
   const int size = o.sample_rate * o.window_ms / 1000;
-  const int points = 512;
-  const auto mel = [](double f) { return 1127 * std::log1p(f / 700); };
-  const double spacing = (mel(o.upper_hz) - mel(o.lower_hz)) / (o.channels + 1);
+  const auto points = static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)));
+  const auto place = [&](double f) { return o.mel_scale ? 1127 * std::log1p(f / 700) : f; };
+  const double low = place(o.lower_hz);
+  const double spacing = (place(o.upper_hz) - low) / (o.channels + 1);
+  double mean = 0;
+  for (const std::int16_t sample : sound) mean += 1.0 * sample / size;
+  std::vector<double> samples;
+  double square = 0;
+  for (const std::int16_t sample : sound) {
+    samples.push_back(sample - (o.removes_mean ? mean : 0));
+    square += samples.back() * samples.back() / size;
+  }
   std::vector<double> energy(static_cast<std::size_t>(o.channels));
   for (int bin = 1; bin < points / 2; ++bin) {
     std::complex<double> sum;
     for (int i = 0; i < size; ++i) {
       const double window = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * (i + 0.5) / size);
-      sum += window * sound[static_cast<std::size_t>(i)] *
+      sum += window * samples[static_cast<std::size_t>(i)] *
              std::polar(1.0, -2 * std::numbers::pi * bin * i / points);
     }
-    const double at = (mel(1.0 * bin * o.sample_rate / points) - mel(o.lower_hz)) / spacing;
+    const double at = (place(1.0 * bin * o.sample_rate / points) - low) / spacing;
     for (int channel = 0; channel < o.channels; ++channel) {
       const double weight = 1 - std::abs(at - channel - 1);
-      if (weight > 0) energy[static_cast<std::size_t>(channel)] += weight * std::norm(sum);
+      const double scale = o.mel_scale ? 1 : 64.0 / points;
+      if (weight > 0) {
+        energy[static_cast<std::size_t>(channel)] += weight * std::norm(scale * sum);
+      }
     }
   }
+  if (o.rms) energy.insert(energy.begin(), 256 * square);
   for (double& value : energy) value = 64 * std::log(std::sqrt(value));
-  return energy;
+  if (o.cepstra == 0) return energy;
+  std::vector<double> cepstra(static_cast<std::size_t>(o.cepstra));
+  for (std::size_t k = 0; k < cepstra.size(); ++k) {
+    for (std::size_t i = 0; i < energy.size(); ++i) {
+      const double angle =
+          std::numbers::pi * static_cast<double>(k) * (static_cast<double>(i) + 0.5) / o.channels;
+      cepstra[k] += (k == 0 ? 1 : 2) * energy[i] * std::cos(angle) / o.channels;
+    }
+    if (k > 0) cepstra[k] += o.full_scale / 2;
+  }
+  return cepstra;
+}
+
+/// Noise, a tone and a constant.
+Sound drawn_signal(std::size_t samples, double tone, int constant) {
+  Sound sound = drawn_sound("noise", samples);
+  for (std::size_t i = 0; i < sound.size(); ++i) {
+    sound[i] = static_cast<std::int16_t>(sound[i] / 8 + constant +
+                                         7000 * std::sin(tone * static_cast<double>(i)));
+  }
+  return sound;
 }
 
 TEST(LogMel, StaysNearTheFeaturesInDoublePrecision) {
-  const LogMelOptions options = plain_log_mel(16000);
+  for (const LogMelOptions& options : {plain_log_mel(16000), mfcc(16000), spectrogram(16000),
+                                       vibration(16000), vibration(12000)}) {
+    const LogMel front_end(options);
+    const Sound sound = drawn_signal(front_end.window(), 0.7, 9000);
+    const std::vector<double> exact = naive_features(options, sound);
+    const Features features = front_end.features(sound);
+    ASSERT_EQ(features.size(), exact.size());
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      EXPECT_NEAR(features[i], exact[i], 4) << front_end.description() << ", feature " << i;
+    }
+  }
+}
+
+/// By cepstra; 0: root mean square and bands.
+class LogMelAxes : public ::testing::TestWithParam<int> {};
+
+TEST_P(LogMelAxes, HaveTheFeaturesOfEachAlone) {
+  LogMelOptions options = vibration(100);
+  options.window_ms = 640;
+  options.hop_ms = 250;
+  options.channels = 9;
+  options.even_smoothing = 0.1F;
+  if (GetParam() > 0) {
+    options.rms = false;
+    options.cepstra = GetParam();
+  }
+  LogMelOptions together = options;
+  together.axes = 3;
+  const LogMel alone(options);
+  const LogMel front_end(together);
+  const std::size_t own_count = alone.channels();
+  EXPECT_EQ(own_count, GetParam() > 0 ? 6U : 10U);
+  EXPECT_EQ(front_end.channels(), 3 * own_count);
+  const std::size_t samples = front_end.window() + 4 * front_end.hop() + 3;
+  std::vector<Sound> axes;
+  for (int i = 0; i < 3; ++i) axes.push_back(drawn_signal(samples, 0.2 + i, 3000 * i));
+  Sound side_by_side;
+  for (std::size_t i = 0; i < samples; ++i) {
+    for (const Sound& axis : axes) side_by_side.push_back(axis[i]);
+  }
+  Features expected(5 * front_end.channels());
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const Features own = alone.features(axes[axis]);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      expected[(i / own_count * 3 + axis) * own_count + i % own_count] = own[i];
+    }
+  }
+  EXPECT_EQ(front_end.features(side_by_side), expected);
+  // Pieces of a sample each.
+  LogMelStream stream(LogMel::parse(front_end.description()));
+  Features features;
+  for (std::size_t at = 0; at < side_by_side.size(); at += 3) {
+    const Features more = stream.feed(std::span(side_by_side).subspan(at, 3));
+    features.insert(features.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(features, expected);
+  expect_throws<InvalidArgument>([&] { stream.feed(std::span(side_by_side).first(4)); },
+                                 {"samples of 3 axes, found 4 numbers"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cepstra, LogMelAxes, ::testing::Values(0, 6));
+
+TEST(LogMel, SamplesAreSharesOfTheRange) {
+  LogMelOptions options = vibration(100);
+  options.window_ms = 640;
+  options.range = 2;
   const LogMel front_end(options);
-  Sound sound = drawn_sound("noise", front_end.window());
-  for (std::size_t i = 0; i < sound.size(); ++i) {
-    sound[i] =
-        static_cast<std::int16_t>(sound[i] / 4 + 12000 * std::sin(0.7 * static_cast<double>(i)));
-  }
-  const std::vector<double> exact = naive_log_mel(options, sound);
-  const Features features = front_end.features(sound);
-  ASSERT_EQ(features.size(), exact.size());
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    EXPECT_NEAR(features[i], exact[i], 4) << "channel " << i;
-  }
+  EXPECT_EQ(front_end.to_sample(0.5F), 8192);
+  EXPECT_EQ(front_end.to_sample(2.0F), 32767);
+  EXPECT_EQ(front_end.to_sample(-3.0F), -32768);
+  EXPECT_EQ(LogMel::parse(front_end.description()).options().range, 2.0F);
 }
 
 TEST(LogMel, BytesAreTheCodesOfMicroSpeech) {
@@ -178,8 +271,9 @@ TEST(LogMel, BytesAreTheCodesOfMicroSpeech) {
 
 TEST(LogMel, OptionsThatMakeNoFrontEndAreNamed) {
   const std::vector<std::pair<Change, const char*>> wrong = {
-      {[](LogMelOptions& o) { o.sample_rate = 999; },
-       "sample_rate from 1000 to 1000000, found 999"},
+      {[](LogMelOptions& o) { o.sample_rate = 0; }, "sample_rate from 1 to 1000000, found 0"},
+      {[](LogMelOptions& o) { o.axes = 0; }, "axes from 1 to 64, found 0"},
+      {[](LogMelOptions& o) { o.range = 0; }, "range"},
       {[](LogMelOptions& o) { o.window_ms = 0; }, "window_ms"},
       {[](LogMelOptions& o) { o.window_ms = o.hop_ms = 2; },
        "window_ms from 33 to 16384, found 32"},
@@ -187,7 +281,7 @@ TEST(LogMel, OptionsThatMakeNoFrontEndAreNamed) {
       {[](LogMelOptions& o) { o.hop_ms = 31; }, "hop_ms from 1 to 30, found 31"},
       {[](LogMelOptions& o) { o.channels = 257; }, "channels from 1 to 256, found 257"},
       {[](LogMelOptions& o) { o.lower_hz = std::nanf(""); }, "lower_hz"},
-      {[](LogMelOptions& o) { o.upper_hz = 125; }, "upper_hz from 126"},
+      {[](LogMelOptions& o) { o.upper_hz = 125; }, "upper_hz from 125.00001"},
       {[](LogMelOptions& o) { o.upper_hz = 8000; }, "below half the sample rate"},
       {[](LogMelOptions& o) { o.smoothing_bits = 17; }, "smoothing_bits"},
       {[](LogMelOptions& o) { o.even_smoothing = 1.5F; }, "even_smoothing"},
@@ -199,6 +293,13 @@ TEST(LogMel, OptionsThatMakeNoFrontEndAreNamed) {
       {[](LogMelOptions& o) { o.pcan_strength = -1; }, "pcan_strength"},
       {[](LogMelOptions& o) { o.log_scale_shift = 11; }, "log_scale_shift"},
       {[](LogMelOptions& o) { o.full_scale = 0; }, "full_scale"},
+      {[](LogMelOptions& o) { o.cepstra = 41; }, "cepstra from 1 to 40, found 41"},
+      {[](LogMelOptions& o) {
+         o.cepstra = 1;
+         o.window_ms = o.hop_ms = 3;
+         o.channels = 65;
+       },
+       "channels with cepstra from 1 to 64, found 65"},
   };
   for (const auto& [change, words] : wrong) {
     LogMelOptions options;
@@ -223,6 +324,9 @@ TEST(LogMel, TextsThatDescribeNoFrontEndAreRefused) {
       {text + " mfcc=13", "'mfcc' is no option of log-mel"},
       {with("channels=40", "channels=400"), "channels from 1 to 256, found 400"},
       {with("channels=40", "channels=39"), "mathematical library"},
+      {text + " axes=0", "axes from 1 to 64, found 0"},
+      {text + " rms=2", "expected a number for rms, found 2"},
+      {text + " mel=0", "mathematical library"},
   };
   for (const auto& [description, words] : wrong) {
     expect_throws<FormatError>([&, &d = description] { LogMel::parse(d); }, {"front end", words});

@@ -11,8 +11,9 @@ namespace octet {
 /// DataOptions::hop records later, or behind the last. Windows cross no change of the group, and
 /// none of a class; what is left at an end is no window.
 ///
-/// Targets are numbers, [n, 1], that of a window being the last of its records', if all are numbers
-/// and one is no whole number, or if DataOptions::numbers is set; else they are classes, which keep
+/// Targets are numbers, [n, columns], those of a window being the last of its records', if there
+/// are several columns of them, if all are numbers and one is no whole number, or if
+/// DataOptions::numbers is set; else they are classes, which keep
 /// their texts as names and are sorted, whole numbers by value. Examples of one group, or windows
 /// of records in a row, are one group of LoadedData. Throws as read_csv_rows(), and FormatError
 /// where no window is full or a target is no number.

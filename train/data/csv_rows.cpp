@@ -108,8 +108,8 @@ class CsvRowReader {
       const std::size_t column = place_of(name, "columns");
       if (uses_[column] != ColumnUse::feature || std::ranges::count(features_, column) > 0) {
         throw InvalidArgument(fmt::format(
-            "{}: --columns: expected each column once, and none that is a target, a group or "
-            "ignored, found '{}'",
+            "{}: --columns: expected each column once, and none that is a target, a group, a "
+            "weight or ignored, found '{}'",
             file_, printable(name)));
       }
       features_.push_back(column);

@@ -32,7 +32,7 @@ struct CsvRows {
 };
 
 /// Reads a CSV file (RFC 4180, separated by commas), plain or gzipped. The first record holds the
-/// columns' names if no field of it is a number. The target is the column
+/// columns' names if no field of it is a number. Targets are the columns
 /// DataOptions::target_column, or the last one; DataOptions::group_column, weight_column and
 /// ignored are no features. DataOptions::columns are, in their order, or all others. Without a
 /// header columns are named by their numbers from 0. Throws IoError where the file cannot be read;

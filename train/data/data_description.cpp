@@ -24,6 +24,8 @@ void for_each_option(const Visit& visit) {
   visit("frame", &DataOptions::frame_ms);
   visit("frame-hop", &DataOptions::frame_hop_ms);
   visit("mel-channels", &DataOptions::mel_channels);
+  visit("cepstra", &DataOptions::cepstra);
+  visit("signal-range", &DataOptions::signal_range);
   visit("length", &DataOptions::length);
   visit("padding", &DataOptions::padding);
   visit("columns", &DataOptions::columns);
@@ -61,6 +63,13 @@ T read_option(std::string_view name, const nlohmann::json& value) {
                                     range.least, range.most, number));
     }
     return static_cast<T>(number);
+  } else if constexpr (std::is_same_v<T, double>) {
+    const T number = value.get<T>();
+    if (!(number >= kLeastSignalRange && number <= kMostSignalRange)) {
+      throw FormatError(fmt::format("{}: expected a number from {} to {}, found {}", name,
+                                    kLeastSignalRange, kMostSignalRange, number));
+    }
+    return number;
   } else {
     return value.get<T>();
   }

@@ -33,6 +33,8 @@ struct DataFormat {
   /// Looks at names alone. Throws nothing but std::bad_alloc.
   bool (*recognizes)(const std::filesystem::path& path);
   LoadedData (*load)(const std::filesystem::path& path, const DataOptions& options);
+  /// Whether its files say their sample rate, and their loader makes features of sounds.
+  bool has_rate = false;
   /// Reads the test part alone; null where it is in no files of its own.
   Dataset (*load_test)(const std::filesystem::path& path, const DataOptions& options) = nullptr;
 };

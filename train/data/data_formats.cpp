@@ -59,21 +59,42 @@ LoadedData with_length(LoadedData data, const DataOptions& options) {
   return data;
 }
 
+/// Options of a format whose examples may be signals.
+std::vector<std::string_view> with_signals(std::vector<std::string_view> own) {
+  own.insert(own.end(), {"sample-rate", "front-end", "frame", "frame-hop", "mel-channels",
+                         "cepstra", "signal-range"});
+  return own;
+}
+
 /// Options of a format that may lack a test part.
 std::vector<std::string_view> with_split(std::vector<std::string_view> own) {
   own.insert(own.end(), {"test-data", "split", "split-seed"});
   return own;
 }
 
-/// The arrays of a folder: x.npy with y.npy, or two such pairs.
+/// The arrays of a folder: x.npy with y.npy, or two such pairs; w.npy weighs examples in training.
 LoadedData load_npy_folder(const fs::path& folder, const DataOptions& /*options*/) {
   const std::vector<std::string> names = names_in(folder);
-  if (std::ranges::find(names, "x.npy") != names.end()) {
-    return {.train = load_npy(folder / "x.npy", folder / "y.npy")};
+  const auto is_there = [&](const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const bool has_parts = !is_there("x.npy");
+  const std::string part = has_parts ? "_train" : "";
+  const std::string other = has_parts ? "w.npy" : "w_train.npy";
+  if (is_there(other)) {
+    throw FormatError(fmt::format("{}: expected w{}.npy beside x{}.npy, found {}", folder.string(),
+                                  part, part, other));
   }
-  const Dataset train = load_npy(folder / "x_train.npy", folder / "y_train.npy");
-  return {.train = train,
-          .test = load_npy(folder / "x_test.npy", folder / "y_test.npy", train.classes())};
+  LoadedData data;
+  data.train = load_npy(folder / ("x" + part + ".npy"), folder / ("y" + part + ".npy"));
+  if (const fs::path weights = folder / ("w" + part + ".npy"); is_there(weights.filename())) {
+    data.train = std::move(data.train)
+                     .with_sample_weights(sample_weights_of(read_npy(weights), weights.string()));
+  }
+  if (has_parts) {
+    data.test = load_npy(folder / "x_test.npy", folder / "y_test.npy", data.train.classes());
+  }
+  return data;
 }
 
 }  // namespace
@@ -102,35 +123,36 @@ std::span<const DataFormat> data_formats() {
           .name = "NumPy",
           .looks = "a folder with x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and "
                    "y_test.npy",
-          .takes = with_split({}),
+          .takes = with_signals(with_split({})),
           .recognizes = [](const fs::path& path) { return holds(path, is_npy_name); },
           .load = load_npy_folder,
       },
       DataFormat{
           .name = "CSV",
           .looks = "a .csv file",
-          .takes =
+          .takes = with_signals(
               with_split({"target-column", "numbers", "group-column", "weight-column", "columns",
-                          "ignore", "window", "hop", "class-names", "max-data-bytes"}),
+                          "ignore", "window", "hop", "class-names", "max-data-bytes"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
           .load = load_csv_data,
       },
       DataFormat{
           .name = "CSV folder",
           .looks = "a folder of .csv files by class",
-          .takes = with_split({"columns", "ignore", "window", "hop", "class-names", "class-from",
-                               "length", "padding", "max-data-bytes"}),
+          .takes = with_signals(with_split({"columns", "ignore", "window", "hop", "class-names",
+                                            "class-from", "length", "padding", "max-data-bytes"})),
           .recognizes = is_csv_folder,
           .load = load_csv_folder,
       },
       DataFormat{
           .name = "WAV",
           .looks = "a folder of .wav files by class",
-          .takes =
-              with_split({"class-names", "class-from", "sample-rate", "length", "padding",
-                          "front-end", "frame", "frame-hop", "mel-channels", "max-data-bytes"}),
+          .takes = with_split({"class-names", "class-from", "sample-rate", "length", "padding",
+                               "front-end", "frame", "frame-hop", "mel-channels", "cepstra",
+                               "max-data-bytes"}),
           .recognizes = is_wav_folder,
           .load = load_wav_folder,
+          .has_rate = true,
       },
       DataFormat{
           .name = "images",
@@ -143,7 +165,7 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = ".ts",
           .looks = "a .ts file",
-          .takes = with_split({"class-names", "length", "padding", "max-data-bytes"}),
+          .takes = with_signals(with_split({"class-names", "length", "padding", "max-data-bytes"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
           .load =
               [](const fs::path& path, const DataOptions& options) {
@@ -153,7 +175,7 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = "UEA folder",
           .looks = "a folder with NAME_TRAIN.ts and NAME_TEST.ts",
-          .takes = {"class-names", "length", "padding", "max-data-bytes"},
+          .takes = with_signals({"class-names", "length", "padding", "max-data-bytes"}),
           .recognizes = [](const fs::path& path) { return holds(path, is_ts_name); },
           .load =
               [](const fs::path& path, const DataOptions& options) {

@@ -17,8 +17,8 @@ constexpr std::pair<SequencePadding, std::string_view> kPaddingNames[] = {
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 30U;
 constexpr std::pair<std::string_view, OptionRange> kRanges[] = {
     {"image-size", {1, 1U << 14U}}, {"sample-rate", {1, 1U << 30U}}, {"frame", {1, 10000}},
-    {"frame-hop", {1, 10000}},      {"mel-channels", {1, 256}},      {"length", {1, kMostSteps}},
-    {"window", {1, kMostSteps}},    {"hop", {1, kMostSteps}}};
+    {"frame-hop", {1, 10000}},      {"mel-channels", {1, 256}},      {"cepstra", {1, 256}},
+    {"length", {1, kMostSteps}},    {"window", {1, kMostSteps}},     {"hop", {1, kMostSteps}}};
 
 }  // namespace
 
@@ -64,6 +64,8 @@ std::vector<std::string_view> given_options(const DataOptions& options) {
   add("frame", options.frame_ms != plain.frame_ms);
   add("frame-hop", options.frame_hop_ms != plain.frame_hop_ms);
   add("mel-channels", options.mel_channels != plain.mel_channels);
+  add("cepstra", options.cepstra != plain.cepstra);
+  add("signal-range", options.signal_range != plain.signal_range);
   add("target-column", options.target_column != plain.target_column);
   add("numbers", options.numbers != plain.numbers);
   add("group-column", options.group_column != plain.group_column);

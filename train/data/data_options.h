@@ -32,6 +32,9 @@ std::string_view to_string(SequencePadding padding);
 /// Parses "zero", "last" or "mask". Throws InvalidArgument for anything else.
 SequencePadding parse_sequence_padding(std::string_view text);
 
+inline constexpr double kLeastSignalRange = 1e-9;
+inline constexpr double kMostSignalRange = 1e9;
+
 /// What a path leaves open for load_data(). A format takes some of these options: another one that
 /// is given is an error.
 struct DataOptions {
@@ -56,15 +59,24 @@ struct DataOptions {
   Index width = 0;
   /// Whether images are made grey; else they are where all files are.
   bool grey = false;
-  /// The samples a second that sounds have to have; 0: those of the first file.
+  /// The samples a second that sounds have to have, 0: those of the first file; and those that
+  /// other signals have, for `front_end`.
   int sample_rate = 0;
-  /// What turns sounds of one channel into features: "log-mel" (plain_log_mel()) or "micro-speech"
-  /// (micro_speech()). Examples are then [frames, mel_channels], each of frame_ms, one every
-  /// frame_hop_ms, and `length` counts samples. Empty: samples as they are.
+  /// What load_data(), and load_wav_folder(), turns sounds and other signals [samples, axes] into
+  /// features with: "log-mel" (plain_log_mel()), "mfcc" (mfcc()), "spectrogram" (spectrogram()),
+  /// "vibration" (vibration()) or "micro-speech" (micro_speech()). Examples are then [frames,
+  /// channels]: a frame has frame_ms, one begins every frame_hop_ms, and each axis has
+  /// mel_channels, with "vibration" one more, and with "mfcc" `cepstra`. `length` counts samples.
+  /// Empty: samples as they are.
   std::string front_end{};
   int frame_ms = 30;
   int frame_hop_ms = 20;
   int mel_channels = 40;
+  /// LogMelOptions::cepstra of "mfcc".
+  int cepstra = 13;
+  /// LogMelOptions::range, from kLeastSignalRange to kMostSignalRange. 0: 1 for sounds, else 32768:
+  /// whole numbers, which are samples of 16 bits.
+  double signal_range = 0;
   /// Columns of CSV files, by their names, or by their numbers from 0 without a header. The target:
   /// empty for the last column; several, with commas between, for a number in each.
   std::string target_column{};

@@ -7,6 +7,7 @@
 #include <octet/train/data/image_folder.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/data/sequence_set.h>
+#include <octet/train/data/signal_features.h>
 #include <octet/train/data/sound_features.h>
 #include <octet/train/data/wav_folder.h>
 
@@ -22,8 +23,8 @@ Tensor features_of(const Dataset& set) { return set.features(0, set.size()); }
 
 FileExamples image_example(const fs::path& file, const DataDescription& description) {
   const Shape& shape = description.shape;
-  const bool is_image =
-      shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 3));
+  const bool is_image = (shape.rank() == 2 && description.options.front_end.empty()) ||
+                        (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 3));
   if (!is_image) {
     throw FormatError(
         fmt::format("{}: expected examples {}, as the model was trained on, found an image",
@@ -65,7 +66,9 @@ FileExamples csv_examples(const fs::path& file, const DataDescription& descripti
   options.group_column.clear();
   const std::string name = file.string();
   const CsvRows rows = read_csv_rows(file, false, options);
-  const bool is_whole = options.window == 0 && description.shape.rank() == 2;
+  // A record of a CSV file may be a signal.
+  const bool is_whole =
+      options.window == 0 && description.shape.rank() == 2 && description.format != "CSV";
   if (is_whole) {
     SequenceSet set(name, rows.features, options, {});
     set.add(rows.values, "any", name);
@@ -111,6 +114,20 @@ FileExamples array_examples(const fs::path& file, const DataDescription& descrip
   return examples;
 }
 
+/// Whether files of the format hold signals: sounds become features where they are read.
+bool takes_signals(const DataDescription& description) {
+  return !description.options.front_end.empty() && description.format != "WAV";
+}
+
+/// Examples with features in place of signals.
+FileExamples as_features(FileExamples examples, const std::string& name,
+                         const DataOptions& options) {
+  const Tensor none = Tensor::zeros({examples.features.dim(0), 1});
+  examples.features = features_of(
+      with_front_end_features(Dataset::from_tensors(name, examples.features, none), options));
+  return examples;
+}
+
 }  // namespace
 
 FileExamples read_file_examples(const fs::path& file, const DataDescription& description) {
@@ -123,6 +140,10 @@ FileExamples read_file_examples(const fs::path& file, const DataDescription& des
   for (const auto& [ending, read] : kReaders) {
     if (!name.ends_with(ending)) continue;
     FileExamples examples = read(file, description);
+    if (takes_signals(description) &&
+        examples.features.shape().without_batch() != description.shape) {
+      examples = as_features(std::move(examples), file.string(), description.options);
+    }
     const Shape found = examples.features.shape().without_batch();
     if (found == description.shape) return examples;
     throw FormatError(fmt::format("{}: expected examples {}, as the model was trained on, found {}",

@@ -23,14 +23,19 @@ struct FileExamples {
 /// channel;
 /// - a `.wav` file is one sound, cut or padded to the length, turned into features by the front
 /// end;
-/// - the records of a `.csv` file, or windows of them, are one example each; in the format "CSV
-///   folder" without windows the file is one. Columns are found by their names, and a file may have
-///   more of them: the target, for one;
+/// - the records of a `.csv` file, or windows of them, are one example each; without windows the
+/// file
+///   is one where the model takes sequences and was not trained on the format "CSV". Columns are
+///   found by their names, and a file may have more of them: the target, for one;
 /// - a `.npy` file holds one example, or several along its first axis; x = byte / 255.
 ///
+/// Where the description has a front end and another format than WAV, what has another shape than
+/// the examples is a signal and becomes features: [n, samples, axes] of a `.npy` file.
+///
 /// Throws IoError where the file cannot be read; FormatError, which names it, for one that is
-/// damaged, and for examples of another shape, sample rate or number of channels than the
-/// description has; InvalidArgument for another ending and for columns that are missing.
+/// damaged, for examples of another shape, sample rate or number of channels than the description
+/// has, and as with_front_end_features(); InvalidArgument for another ending and for columns that
+/// are missing.
 FileExamples read_file_examples(const std::filesystem::path& file,
                                 const DataDescription& description);
 

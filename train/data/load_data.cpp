@@ -6,6 +6,7 @@
 #include <octet/train/data/data_formats.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/names_in.h>
+#include <octet/train/data/signal_features.h>
 
 #include <algorithm>
 #include <set>
@@ -82,8 +83,18 @@ void check_shapes(const Dataset& train, const Dataset& test, const fs::path& pat
       path.string(), test.example_shape().to_string(), train.example_shape().to_string()));
 }
 
+/// Loads data, and puts features in place of signals where that was not done file by file.
+LoadedData load(const DataFormat& format, const fs::path& path, const DataOptions& options) {
+  require_front_end_options(options, format.has_rate);
+  LoadedData data = format.load(path, options);
+  if (options.front_end.empty() || format.has_rate) return data;
+  data.train = with_front_end_features(data.train, options);
+  if (!data.test.empty()) data.test = with_front_end_features(data.test, options);
+  return data;
+}
+
 /// The test examples from a path of their own.
-Dataset other_data(const DataFormat& format, const Dataset& train, const DataOptions& options) {
+Dataset other_data(const DataFormat& format, const LoadedData& data, const DataOptions& options) {
   const DataFormat& other = format_of(options.test_data);
   if (&other != &format) {
     throw InvalidArgument(
@@ -92,8 +103,11 @@ Dataset other_data(const DataFormat& format, const Dataset& train, const DataOpt
                     format.looks, other.looks));
   }
   DataOptions how = options;
-  if (!train.class_names().empty()) how.class_names = train.class_names();
-  LoadedData found = format.load(options.test_data, how);
+  if (!data.train.class_names().empty()) how.class_names = data.train.class_names();
+  // Scores do not weigh: the column may be missing, and is no feature.
+  if (data.resolved) how.columns = data.resolved->columns;
+  how.weight_column.clear();
+  LoadedData found = load(format, options.test_data, how);
   return found.test.empty() ? std::move(found.train) : std::move(found.test);
 }
 
@@ -129,7 +143,7 @@ std::string_view data_format_at(const fs::path& path) { return format_of(path).n
 DataSplit load_data(const fs::path& path, const DataOptions& options) {
   const DataFormat& format = format_of(path);
   check_options(format, options);
-  LoadedData data = format.load(path, options);
+  LoadedData data = load(format, path, options);
   check_has_no_test(data, options, path);
   if (options.split != 0) {
     if (!options.test_data.empty()) {
@@ -139,7 +153,7 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
     parts.train = std::move(parts.train).with_description(description_of(format, data, options));
     return parts;
   }
-  if (!options.test_data.empty()) data.test = other_data(format, data.train, options);
+  if (!options.test_data.empty()) data.test = other_data(format, data, options);
   if (data.test.empty()) data.test = data.train;
   check_shapes(data.train, data.test, path);
   auto description = description_of(format, data, options);

@@ -218,4 +218,13 @@ Dataset load_npy(const std::filesystem::path& features, const std::filesystem::p
   return labelled(std::move(name), std::move(x), none, 1).with_targets(rows);
 }
 
+std::vector<float> sample_weights_of(const NpyArray& array, const std::string& name) {
+  if (array.shape.rank() != 1) {
+    throw FormatError(fmt::format("{}: expected the weights of examples [n], found {}", name,
+                                  array.shape.to_string()));
+  }
+  const Tensor values = array.to_tensor();
+  return {values.span().begin(), values.span().end()};
+}
+
 }  // namespace octet

@@ -41,4 +41,8 @@ NpyArray read_npy(const std::filesystem::path& path);
 Dataset load_npy(const std::filesystem::path& features, const std::filesystem::path& targets,
                  int classes = 0);
 
+/// The weights of n examples, see Dataset::with_sample_weights(), from an array [n] of any type.
+/// Throws FormatError, in which `name` is what holds them, for an array of another rank.
+std::vector<float> sample_weights_of(const NpyArray& array, const std::string& name);
+
 }  // namespace octet

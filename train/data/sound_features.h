@@ -13,13 +13,6 @@
 
 namespace octet {
 
-/// The front end that DataOptions::front_end and the options beside it name, for sounds of so many
-/// samples a second. Throws InvalidArgument for another name and as LogMel().
-LogMel front_end_of(const DataOptions& options, int sample_rate);
-
-/// Samples as 16-bit integers: 32768 x, rounded, where x is in [-1, 1).
-std::vector<std::int16_t> to_pcm(const std::vector<float>& samples);
-
 /// Examples made of the features of sounds: bytes [frames, channels] (LogMel::to_byte()). With
 /// DataOptions::length each sound is cut to its first samples, or silence is added at its end.
 class SoundFeatures {
@@ -27,8 +20,8 @@ class SoundFeatures {
   /// `of` is the folder that holds the sounds, for errors.
   SoundFeatures(std::string of, const DataOptions& options, std::vector<std::string> known_classes);
 
-  /// Adds a sound; `where` is what it is from. Throws FormatError for several channels and a sound
-  /// shorter than a frame; InvalidArgument as front_end_of() and check_data_bytes().
+  /// Adds a sound of as many channels as the first; `where` is what it is from. Throws FormatError
+  /// as feature_bytes(); InvalidArgument as front_end_of() and check_data_bytes().
   void add(const Sound& sound, std::string_view class_name, const std::string& where);
 
   /// Throws FormatError for no sound, and where no length is given and they have several.

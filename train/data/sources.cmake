@@ -37,6 +37,7 @@ target_sources(octet_training PRIVATE
   data/sequence_changes.cpp
   data/sequence_set.cpp
   data/set_name.cpp
+  data/signal_features.cpp
   data/sound_features.cpp
   data/split_data.cpp
   data/targets.cpp

@@ -3,6 +3,7 @@
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/set_name.h>
+#include <octet/train/data/signal_features.h>
 #include <octet/train/data/sound_features.h>
 #include <octet/train/data/wav_folder.h>
 
@@ -81,27 +82,12 @@ class SoundFolder {
   std::size_t samples_ = 0;
 };
 
-/// Refuses options that do not go with the front end, or without one.
-void require_front_end_options(const DataOptions& options) {
-  if (!options.front_end.empty()) {
-    if (options.padding == SequencePadding::zero) return;
-    throw InvalidArgument(
-        fmt::format("load_data: --padding: expected zero with --front-end, which adds silence to "
-                    "short sounds, found {}",
-                    to_string(options.padding)));
-  }
-  for (const std::string_view name : given_options(options)) {
-    if (name != "frame" && name != "frame-hop" && name != "mel-channels") continue;
-    throw InvalidArgument(fmt::format("load_data: --{} describes a --front-end, found none", name));
-  }
-}
-
 }  // namespace
 
 bool is_wav_folder(const fs::path& folder) { return holds_files(folder, wav_endings()); }
 
 LoadedData load_wav_folder(const fs::path& folder, const DataOptions& options) {
-  require_front_end_options(options);
+  require_front_end_options(options, /*are_sounds=*/true);
   const ClassFiles files = list_class_files(folder, wav_endings(), options);
   SoundFolder sounds(folder, options);
   LoadedData data{.train = sounds.read(files.train, options.class_names),

@@ -56,6 +56,34 @@ TEST_F(LoadData, TellsFormatsByNames) {
   EXPECT_EQ(load_test_data(folder("idx")).size(), 1U);
 }
 
+TEST_F(LoadData, AnArrayMayWeighTrainingExamples) {
+  const auto weights = [&](const std::string& path) {
+    const std::span<const float> span = load_data(folder(path)).train.sample_weights();
+    return std::vector<float>(span.begin(), span.end());
+  };
+  write("one/x.npy", npy_bytes("|u1", "(2, 2)", counting(4)));
+  write("one/y.npy", npy_bytes("|u1", "(2,)", Bytes{0, 1}));
+  EXPECT_EQ(weights("one"), std::vector<float>());
+  write("one/w.npy", npy_bytes<double>("<f8", "(2,)", {0.5, 3}));
+  EXPECT_EQ(weights("one"), (std::vector<float>{0.5F, 3}));
+  for (const char* part : {"train", "test"}) {
+    for (const char* name : {"x", "y"}) {
+      fs::create_directories(folder("two"));
+      fs::copy(folder(std::string("one/") + name + ".npy"),
+               folder(std::string("two/") + name + "_" + part + ".npy"));
+    }
+  }
+  write("two/w_train.npy", npy_bytes("|u1", "(2,)", Bytes{0, 7}));
+  EXPECT_EQ(weights("two"), (std::vector<float>{0, 7}));
+  EXPECT_TRUE(load_data(folder("two")).test.sample_weights().empty());
+  write("two/w.npy", npy_bytes("|u1", "(2,)", Bytes{0, 7}));
+  expect_mentions(message_of<FormatError>([&] { weights("two"); }),
+                  "expected w_train.npy beside x_train.npy, found w.npy");
+  write("one/w.npy", npy_bytes("|u1", "(2, 1)", Bytes{1, 1}));
+  expect_mentions(message_of<FormatError>([&] { weights("one"); }),
+                  "w.npy: expected the weights of examples [n], found [2, 1]");
+}
+
 TEST_F(LoadData, TestExamplesMayStandElsewhere) {
   const fs::path train = write("a.csv", text("a,class\n1,0\n3,1\n"));
   const fs::path test = write("b.csv", text("a,class\n7,1\n"));

@@ -103,17 +103,34 @@ TEST_F(WavFolder, AFrontEndTurnsSoundsIntoBytesOfFeatures) {
   EXPECT_EQ(set.class_names(), (std::vector<std::string>{"a", "b"}));
 }
 
+TEST_F(WavFolder, ChannelsOfASoundHaveFeaturesOfTheirOwn) {
+  const std::vector<std::int16_t> stereo = drawn_sound("noise", 600);
+  write("a/1.wav", wav_bytes(8000, 2, stereo));
+  const Dataset set = load_data(scratch_.path(), {.front_end = "log-mel"}).train;
+  LogMelOptions same = plain_log_mel(8000);
+  same.axes = 2;
+  const LogMel front_end(same);
+  std::vector<std::uint8_t> expected;
+  for (const std::uint16_t x : front_end.features(stereo)) expected.push_back(front_end.to_byte(x));
+  EXPECT_EQ(set.example_shape(), (Shape{1, 80}));
+  EXPECT_TRUE(std::ranges::equal(set.bytes(), expected));
+}
+
 TEST_F(WavFolder, WhatAFrontEndDoesNotTakeIsNamed) {
   write("a/1.wav", wav_bytes(8000, 1, drawn_sound("noise", 300)));
   const auto wrong = [&](const DataOptions& options) {
     return message_of<InvalidArgument>([&] { load_data(scratch_.path(), options); });
   };
-  expect_mentions(wrong({.front_end = "mfcc"}), "expected log-mel or micro-speech, found 'mfcc'");
+  expect_mentions(
+      wrong({.front_end = "plp"}),
+      "expected one of log-mel, mfcc, spectrogram, vibration, micro-speech, found 'plp'");
+  expect_mentions(wrong({.front_end = "log-mel", .cepstra = 10}),
+                  "--cepstra: describes --front-end mfcc, found log-mel");
   expect_mentions(wrong({.front_end = "log-mel", .mel_channels = 0}), "channels from 1 to 256");
   for (const SequencePadding padding : {SequencePadding::last, SequencePadding::mask}) {
     expect_mentions(
         wrong({.padding = padding, .front_end = "log-mel"}),
-        "--padding: expected zero with --front-end, which adds silence to short sounds, found " +
+        "--padding: expected zero with --front-end, which adds silence to short signals, found " +
             std::string(to_string(padding)));
   }
   expect_mentions(wrong({.frame_ms = 20}), "--frame describes a --front-end, found none");
@@ -122,8 +139,8 @@ TEST_F(WavFolder, WhatAFrontEndDoesNotTakeIsNamed) {
   write("a/2.wav", wav_bytes(8000, 1, drawn_sound("noise", 301)));
   expect_mentions(refused({.front_end = "log-mel"}),
                   "2.wav: expected 300 samples as in the first sound, found 301; give --length");
-  write("a/1.wav", wav_bytes(8000, 2, drawn_sound("noise", 600)));
-  expect_mentions(refused({.front_end = "log-mel"}), "takes one channel, found 2");
+  write("a/2.wav", wav_bytes(8000, 2, drawn_sound("noise", 600)));
+  expect_mentions(refused({.front_end = "log-mel"}), "expected 1 channels as in the first file");
 }
 
 TEST(RealSounds, SpokenDigitsAreReadWhole) {
