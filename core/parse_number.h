@@ -7,17 +7,21 @@
 
 namespace octet {
 
-/// Reads `text` as a number in decimal digits, with a minus or without, whatever the locale.
-/// Returns std::errc() where it is one as a whole, else why it is none; `value` is then as
-/// std::from_chars() leaves it.
+/// Reads `text` as a whole number in decimal digits, with a minus or without. Returns std::errc()
+/// where all of it is one, else why it is none; `value` stays then.
 template <std::integral Number>
 std::errc parse_number(std::string_view text, Number& value) {
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error != std::errc() || stop == end ? error : std::errc::invalid_argument;
+  Number found{};
+  const auto [stop, error] = std::from_chars(text.data(), end, found);
+  if (error == std::errc() && stop != end) return std::errc::invalid_argument;
+  if (error == std::errc()) value = found;
+  return error;
 }
 
-/// Reads a real number, with a point and an exponent or without, likewise; the nearest value.
+/// Reads `text` as a real number, with a minus, a point and an exponent or without, whatever the
+/// locale: the nearest one. Returns std::errc() where all of it is one, else why it is none;
+/// `value` stays then.
 std::errc parse_number(std::string_view text, float& value);
 std::errc parse_number(std::string_view text, double& value);
 

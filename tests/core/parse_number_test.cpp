@@ -20,7 +20,9 @@ template <class Number>
 std::errc error_of(std::string_view text) {
   Number value = 7;
   const std::errc error = parse_number(text, value);
-  if (error != kFine) EXPECT_EQ(value, 7) << text;
+  if (error != kFine) {
+    EXPECT_EQ(value, 7) << text;
+  }
   return error;
 }
 

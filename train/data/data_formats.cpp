@@ -62,7 +62,7 @@ LoadedData with_length(LoadedData data, const DataOptions& options) {
 /// Options of a format whose examples may be signals.
 std::vector<std::string_view> with_signals(std::vector<std::string_view> own) {
   own.insert(own.end(), {"sample-rate", "front-end", "frame", "frame-hop", "mel-channels",
-                         "cepstra", "signal-range"});
+                         "cepstra", "signal-range", "max-data-bytes"});
   return own;
 }
 
@@ -130,9 +130,9 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = "CSV",
           .looks = "a .csv file",
-          .takes = with_signals(
-              with_split({"target-column", "numbers", "group-column", "weight-column", "columns",
-                          "ignore", "window", "hop", "class-names", "max-data-bytes"})),
+          .takes =
+              with_signals(with_split({"target-column", "numbers", "group-column", "weight-column",
+                                       "columns", "ignore", "window", "hop", "class-names"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
           .load = load_csv_data,
       },
@@ -140,7 +140,7 @@ std::span<const DataFormat> data_formats() {
           .name = "CSV folder",
           .looks = "a folder of .csv files by class",
           .takes = with_signals(with_split({"columns", "ignore", "window", "hop", "class-names",
-                                            "class-from", "length", "padding", "max-data-bytes"})),
+                                            "class-from", "length", "padding"})),
           .recognizes = is_csv_folder,
           .load = load_csv_folder,
       },
@@ -165,7 +165,7 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = ".ts",
           .looks = "a .ts file",
-          .takes = with_signals(with_split({"class-names", "length", "padding", "max-data-bytes"})),
+          .takes = with_signals(with_split({"class-names", "length", "padding"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
           .load =
               [](const fs::path& path, const DataOptions& options) {
@@ -175,7 +175,7 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = "UEA folder",
           .looks = "a folder with NAME_TRAIN.ts and NAME_TEST.ts",
-          .takes = with_signals({"class-names", "length", "padding", "max-data-bytes"}),
+          .takes = with_signals({"class-names", "length", "padding"}),
           .recognizes = [](const fs::path& path) { return holds(path, is_ts_name); },
           .load =
               [](const fs::path& path, const DataOptions& options) {

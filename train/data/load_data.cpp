@@ -104,9 +104,11 @@ Dataset other_data(const DataFormat& format, const LoadedData& data, const DataO
   }
   DataOptions how = options;
   if (!data.train.class_names().empty()) how.class_names = data.train.class_names();
-  // Scores do not weigh: the column may be missing, and is no feature.
-  if (data.resolved) how.columns = data.resolved->columns;
-  how.weight_column.clear();
+  if (!how.weight_column.empty() && data.resolved) {
+    // Scores do not weigh: the column may be missing, and is no feature.
+    how.columns = data.resolved->columns;
+    how.weight_column.clear();
+  }
   LoadedData found = load(format, options.test_data, how);
   return found.test.empty() ? std::move(found.train) : std::move(found.test);
 }

@@ -150,6 +150,8 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
                                           .frame_ms = 32,
                                           .frame_hop_ms = 16,
                                           .mel_channels = 20,
+                                          .cepstra = 7,
+                                          .signal_range = 2.5,
                                           .target_column = "kind",
                                           .numbers = true,
                                           .group_column = "g",

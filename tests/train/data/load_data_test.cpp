@@ -58,8 +58,8 @@ TEST_F(LoadData, TellsFormatsByNames) {
 
 TEST_F(LoadData, AnArrayMayWeighTrainingExamples) {
   const auto weights = [&](const std::string& path) {
-    const std::span<const float> span = load_data(folder(path)).train.sample_weights();
-    return std::vector<float>(span.begin(), span.end());
+    const Dataset train = load_data(folder(path)).train;
+    return std::vector<float>(train.sample_weights().begin(), train.sample_weights().end());
   };
   write("one/x.npy", npy_bytes("|u1", "(2, 2)", counting(4)));
   write("one/y.npy", npy_bytes("|u1", "(2,)", Bytes{0, 1}));
