@@ -191,6 +191,8 @@ void add_training(const Adder& add, Options& o) {
   add.number("--plateau", o.plateau, kEpochs,
              "After so many epochs in float without a better score the rate falls to a tenth; 0: "
              "never");
+  add.number("--weight-decay", o.weight_decay, Real{0.0, 1.0},
+             "Decoupled decay of the weights, as a share of the rate (AdamW); 0: none (Adam)");
   constexpr Real kDecays{0.0, 0.99999};
   add.number("--average-weights", o.average_weights, kDecays,
              "Without --patience: ends the epochs in float with an exponential moving average of "
@@ -273,6 +275,12 @@ void add_quantization(const Adder& add, Options& o) {
              [&o](const std::string& text) {
                o.quantize.simulation =
                    text == "integer" ? Simulation::integer : Simulation::fake_quant;
+             });
+  add.choice("--backward", {"float32", "int8"}, "float32",
+             "How quantized training computes gradients: from products of floats, or of int8, for "
+             "which gradients are rounded; layers without such products stay in float",
+             [&o](const std::string& text) {
+               o.backward = text == "int8" ? Backward::int8 : Backward::float32;
              });
 }
 

@@ -262,6 +262,10 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (!options.frozen.empty()) result["--freeze"] = joined(options.frozen);
   if (options.task) result["--task"] = to_string(*options.task);
   if (options.normalize) result["--normalize"] = "yes";
+  if (options.weight_decay > 0.0F) {
+    result["--weight-decay"] = fmt::format("{}", options.weight_decay);
+  }
+  if (options.backward == Backward::int8) result["--backward"] = "int8";
   if (options.batch_norm) result["--batch-norm"] = "yes";
   if (options.batch_statistics) result["--batch-statistics"] = "yes";
   if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);

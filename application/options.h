@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/shape.h>
+#include <octet/layers/layer.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/train/data/augmentation.h>
 #include <octet/train/data/data_options.h>
@@ -85,6 +86,9 @@ struct Options {
   /// Units of the hidden layers of the MLP.
   std::vector<int> hidden = {256, 128};
   bool batch_norm = false;
+  Backward backward = Backward::float32;
+  /// AdamW's decay of the weights, 0: Adam.
+  float weight_decay = 0.0F;
   /// Whether quantized training moves the statistics of batch normalization after epochs in float.
   bool batch_statistics = false;
   /// Whether mean and deviation of every channel are measured on the training examples, instead of

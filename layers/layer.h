@@ -50,6 +50,11 @@ struct GraphValue {
   std::size_t index = 0;
 };
 
+/// How the gradients of layers with weights are computed where they train on integers: from
+/// products of floats, or of int8 with int32 sums, for which gradients are rounded
+/// (docs/backward.md).
+enum class Backward { float32, int8 };
+
 /// What a forward pass needs to know beyond its inputs.
 struct ForwardContext {
   /// Inference changes nothing. While training, Dropout drops and quantizers observe; calibration
@@ -62,6 +67,7 @@ struct ForwardContext {
   /// logits to the result of a final sigmoid: see apply_activation(). A model sets it for an
   /// output, unless another layer reads it.
   bool logits = false;
+  Backward backward = Backward::float32;
 
   bool training() const { return mode == Mode::training; }
   bool observes() const { return mode != Mode::inference; }
@@ -89,6 +95,10 @@ struct LayerWeights {
   /// a layout of its own.
   std::function<Tensor(const Tensor& x, const Tensor& kernel, const Tensor& bias)> own_layout{};
 };
+
+/// Whether Backward::int8 has products for a layer: fully connected ones and convolutions of one
+/// group that are not transposed.
+bool has_int8_gradients(const LayerWeights& layer);
 
 /// What quantize_model() does with one layer, where that differs from its QuantizeOptions.
 struct LayerQuantization {

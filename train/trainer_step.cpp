@@ -127,8 +127,10 @@ void Trainer::add(const detail::ExampleSums& sums, std::size_t examples) {
 detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
                                            const Random& random,
                                            FunctionRef<void(const Tensor&)> ready) {
-  const ForwardContext context{
-      .mode = ForwardContext::Mode::training, .random = random, .logits = true};
+  const ForwardContext context{.mode = ForwardContext::Mode::training,
+                               .random = random,
+                               .logits = true,
+                               .backward = options_.backward};
   const std::vector<Tensor> inputs = fit_to_inputs(*model_, batch);
   try {
     const std::vector<Tensor> outputs = model_->forward_all(inputs, context);

@@ -37,7 +37,9 @@ void add_training(CLI::App& command, Request& request, std::string& mode) {
   command.add_option("--image", request.of.image, "Height and width, of --network convolutions")
       ->check(CLI::Range(1, 1 << 12))
       ->capture_default_str();
-  command.add_option("--mode", mode)->check(CLI::IsMember({"float", "qat"}))->capture_default_str();
+  command.add_option("--mode", mode, "qat8: quantized with Backward::int8")
+      ->check(CLI::IsMember({"float", "qat", "qat8"}))
+      ->capture_default_str();
   command.add_option("--batch", request.batch)->check(CLI::Range(1, 1 << 20));
 }
 
@@ -121,7 +123,10 @@ int main(int argc, char** argv) {
       return app.exit(error) == 0 ? 0 : 2;
     }
     arguments.train.quantized = arguments.step.quantized = arguments.memory.quantized =
-        arguments.mode == "qat";
+        arguments.mode != "float";
+    if (arguments.mode == "qat8") {
+      arguments.step.backward = arguments.memory.backward = Backward::int8;
+    }
     fmt::print("{}\n", measure(app, arguments, begin).dump());
     return 0;
   } catch (const std::exception& error) {

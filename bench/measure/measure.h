@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/bench/measure/reference.h>
+#include <octet/layers/layer.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,7 @@ struct StepRequest {
   std::string network = "lenet5";
   ConvolutionsSize of;
   bool quantized = false;
+  Backward backward = Backward::float32;
   std::size_t batch = 128;
   /// Steps of an epoch: at least 6, of which the first warm up.
   std::size_t steps = 30;
@@ -75,6 +77,7 @@ struct MemoryRequest {
   std::string network = "lenet5";
   ConvolutionsSize of;
   bool quantized = false;
+  Backward backward = Backward::float32;
   std::size_t batch = 128;
 };
 

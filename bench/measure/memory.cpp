@@ -13,7 +13,7 @@ nlohmann::json measure_training_memory(const MemoryRequest& request) {
   const Reference of = reference(request.network, request.of);
   Model model = make_network(of);
   if (request.quantized) model = quantize_model(model);
-  TrainerOptions options{.batch_size = request.batch};
+  TrainerOptions options{.batch_size = request.batch, .backward = request.backward};
   if (of.classes == 0) options.loss = mean_squared_error();
   Trainer trainer(model, Adam(), options);
   trainer.fit(noise_for(of, request.batch), kSteps);

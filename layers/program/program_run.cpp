@@ -97,8 +97,9 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   const Program::Value& about = program_.values[step.result];
   // What another layer reads is no model's logits.
   const bool ends = about.is_output && about.readers == 0;
-  const ForwardContext own{context_.mode, random_of(step, context_.random.fork(step.node)),
-                           context_.logits && ends};
+  ForwardContext own = context_;
+  own.random = random_of(step, context_.random.fork(step.node));
+  own.logits = context_.logits && ends;
   Tensor& result = values_[step.result];
   const SharedWeights* const shared = weights_for(step);
   result = carried_out(
@@ -138,8 +139,9 @@ Tensor run_alone(Program program, std::span<const Tensor> inputs, const ForwardC
   for (const Step& step : program.steps) {
     std::vector<Tensor> x;
     for (const std::size_t input : step.inputs) x.push_back(values[input]);
-    const ForwardContext own{context.mode, random_of(step, context.random),
-                             context.logits && step.result == program.outputs[0]};
+    ForwardContext own = context;
+    own.random = random_of(step, context.random);
+    own.logits = context.logits && step.result == program.outputs[0];
     const std::vector<float> widened(x.size(), 1.0F);
     values[step.result] = carried_out(step, {x, widened, program.values[step.result].shape, own});
   }

@@ -55,6 +55,7 @@ struct IntegerLinear::Operands {
   std::string owner;
   /// The parameters that the kernel's scale and zero point are learned from.
   LearnedRange learned;
+  Backward backward;
 
   float weight_scale(std::size_t unit) const {
     return weight_params.scale(weight_params.per_channel() ? unit : 0);
@@ -132,7 +133,25 @@ struct IntegerLinear::Operands {
 
   /// Whether gradients_inside() can do without the sums: then it reads a gradient once.
   bool reads_gradient_once() const {
-    return sums->reads_gradient_once() && !learned.wants_gradient();
+    return sums->reads_gradient_once() && !learned.wants_gradient() &&
+           backward == Backward::float32;
+  }
+
+  Tensor input_gradient(const Tensor& g) const {
+    if (backward == Backward::int8) {
+      if (const std::optional<Tensor> found = sums->int8_input_gradient(g)) return *found;
+    }
+    return sums->input_gradient(g);
+  }
+  Tensor kernel_gradient(const Tensor& g, const KernelMask& finish) const {
+    if (backward == Backward::int8) {
+      const QuantParams& grid = require_grid(x, owner);
+      const detail::StoredIntegers codes = integers_of(x, grid);
+      const std::span<const std::int8_t> values(codes.as<std::int8_t>(),
+                                                static_cast<std::size_t>(x.size()));
+      if (const auto found = sums->int8_kernel_gradient(values, grid, g, finish)) return *found;
+    }
+    return sums->kernel_gradient(x, g, finish);
   }
   /// gradients() of g where `inside` is 1.
   std::vector<Tensor> gradients_inside(const Mask& inside, const Tensor& g) const {
@@ -149,15 +168,15 @@ struct IntegerLinear::Operands {
   /// are learned from.
   std::vector<Tensor> gradients(const SumsGradient& passed) const {
     std::vector<Tensor> result(3);
-    if (to_input) result[0] = sums->input_gradient(passed.sums);
+    if (to_input) result[0] = input_gradient(passed.sums);
     if (bias.defined()) result[2] = passed.bias;
     if (!learned.wants_gradient()) {
-      result[1] = sums->kernel_gradient(x, passed.sums, kernel_mask());
+      result[1] = kernel_gradient(passed.sums, kernel_mask());
       learned.append_gradients(result, kernel, {});
       return result;
     }
     // Both read the same products.
-    Tensor gradient = sums->kernel_gradient(x, passed.sums);
+    Tensor gradient = kernel_gradient(passed.sums, {});
     if (learned.from_sums) {
       append(result, learned.from_sums(step_sums_and_mask(kernel, gradient, learned.steps)));
     } else {
@@ -194,7 +213,7 @@ void update(IntegerWeights& integers, const LayerWeights& layer, const Tensor& x
 IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                              const QuantParams& kernel_params, Rounding rounding,
                              const std::string& owner, LearnedRange learned, Sums use,
-                             IntegerWeights* shared)
+                             IntegerWeights* shared, Backward backward)
     : rounding_(rounding), activation_(activation) {
   const QuantParams& grid = require_grid(x, owner);
   IntegerWeights own;
@@ -202,7 +221,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   update(integers, layer, x, kernel_params, grid, owner);
   auto operands = std::make_shared<Operands>(
       Operands{x, x.requires_grad(), layer.kernel, layer.bias, integers.sums,
-               integers.weight_params, grid.scale(), owner, std::move(learned)});
+               integers.weight_params, grid.scale(), owner, std::move(learned), backward});
   const WeightedSums& form = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 

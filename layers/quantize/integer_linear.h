@@ -39,9 +39,11 @@ class IntegerLinear {
   /// InvalidArgument that names `owner` where some input could overflow that.
   /// `learned` is what kernel_params are learned from. `shared`, where given, keeps the integers of
   /// the weights for the next call with the same weights.
+  /// Gradients are computed as `backward` says.
   IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                 const QuantParams& kernel_params, Rounding rounding, const std::string& owner,
-                LearnedRange learned = {}, Sums use = Sums::kept, IntegerWeights* shared = nullptr);
+                LearnedRange learned = {}, Sums use = Sums::kept, IntegerWeights* shared = nullptr,
+                Backward backward = Backward::float32);
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }

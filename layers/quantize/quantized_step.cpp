@@ -101,12 +101,13 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
   const bool in_int32 = scheme.kernel != nullptr && trains_on_integers(scheme) && !is_int16(x);
-  const Tensor z = in_int32
-                       ? IntegerLinear(weights, FusedActivation::none, x, scheme.kernel->params(),
-                                       scheme.options->rounding, scheme.owner,
-                                       scheme.kernel->learned_range(), IntegerLinear::Sums::dropped)
-                             .real()
-                       : fake_quant_linear(step, weights, x);
+  const Tensor z =
+      in_int32
+          ? IntegerLinear(weights, FusedActivation::none, x, scheme.kernel->params(),
+                          scheme.options->rounding, scheme.owner, scheme.kernel->learned_range(),
+                          IntegerLinear::Sums::dropped, nullptr, in.context.backward)
+                .real()
+          : fake_quant_linear(step, weights, x);
   const Tensor y = step.folded->corrected(z, batch);
   return finished(scheme, apply_activation(step.clamp, y), in);
 }
@@ -117,7 +118,7 @@ Tensor integer_linear(const Step& step, const LayerWeights& weights, const StepI
   const StepScheme& scheme = *step.scheme;
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
                            scheme.options->rounding, scheme.owner, scheme.kernel->learned_range(),
-                           IntegerLinear::Sums::kept, in.integers);
+                           IntegerLinear::Sums::kept, in.integers, in.context.backward);
   if (in.context.observes()) watch_result(scheme, sums.real_output(), in.context);
   const Padding2D zeros = zeros_in_front(weights);
   if (in.before != nullptr && zeros != Padding2D{}) {

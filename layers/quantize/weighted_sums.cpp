@@ -21,6 +21,19 @@
 namespace octet {
 namespace {
 
+/// Weights [units, inputs of a unit] in the order of a kernel, whose last axis are units.
+std::vector<std::int8_t> units_last(std::span<const std::int8_t> weights, Index units) {
+  const Index inputs = static_cast<Index>(weights.size()) / units;
+  std::vector<std::int8_t> kernel(weights.size());
+  for (Index u = 0; u < units; ++u) {
+    for (Index i = 0; i < inputs; ++i) {
+      kernel[static_cast<std::size_t>(i * units + u)] =
+          weights[static_cast<std::size_t>(u * inputs + i)];
+    }
+  }
+  return kernel;
+}
+
 /// FULLY_CONNECTED.
 class DenseSumsOfLayer final : public WeightedSums {
  public:
@@ -54,6 +67,18 @@ class DenseSumsOfLayer final : public WeightedSums {
       std::function<void(Index begin, Index end, float* rows)> finish) const override {
     const Tensor lines = detail::TensorAccess::view(x, {rows(), x.dim(-1)});
     return octet::kernel_gradient(lines, g, std::move(finish));
+  }
+
+  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+    const std::vector<std::int8_t> kernel = units_last(sums_.weights().unpack(), units());
+    std::optional<Tensor> result = octet::int8_input_gradient(g, {kernel, scales_});
+    if (result) result = result->reshape(x_shape_);
+    return result;
+  }
+  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> codes,
+                                             const QuantParams& params, const Tensor& g,
+                                             const FinishRows& finish) const override {
+    return octet::int8_kernel_gradient(codes, params, g, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -130,6 +155,7 @@ class WindowSumsOfLayer : public WeightedSums {
     return detail::TensorAccess::view(g, results_);
   }
   Tensor real_kernel() const { return octet::real_kernel(kernel_, weights_, scales_); }
+  std::span<const float> scales() const { return scales_; }
 
   virtual Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const = 0;
   virtual Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const = 0;
@@ -165,6 +191,18 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   ConvGradients gradients(const Tensor& x, const Tensor& g,
                           const WantedGradients& wanted) const override {
     return conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted);
+  }
+
+  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+    if (geometry_.groups != 1) return {};
+    const std::vector<std::int8_t> kernel = units_last(weights(), units());
+    return octet::int8_input_gradient(geometry_, g, {kernel, scales()});
+  }
+  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> codes,
+                                             const QuantParams& params, const Tensor& g,
+                                             const FinishRows& finish) const override {
+    if (geometry_.groups != 1) return {};
+    return octet::int8_kernel_gradient(geometry_, codes, params, g, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -305,6 +343,11 @@ ConvGradients WeightedSums::gradients(const Tensor& x, const Tensor& g,
   if (wanted.kernel) result.kernel = kernel_gradient(x, g);
   if (wanted.bias) result.bias = sum(g, {0});
   return result;
+}
+
+bool has_int8_gradients(const LayerWeights& layer) {
+  if (!layer.convolution) return !layer.own_layout;
+  return !layer.transposed && !layer.depthwise && layer.convolution->groups == 1;
 }
 
 std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer, WeightCodes codes,

@@ -3,11 +3,13 @@
 #include <octet/core/function_ref.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/quant/requantize.h>
+#include <octet/layers/quantize/int8_gradients.h>
 #include <octet/layers/quantize/weight_codes.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace octet {
@@ -49,6 +51,17 @@ class WeightedSums {
   /// The gradients that are wanted of the input, the kernel and the bias, computed together.
   virtual ConvGradients gradients(const Tensor& x, const Tensor& g,
                                   const WantedGradients& wanted) const;
+
+  /// The gradients on int8, for codes of the input with these parameters; see int8_gradients.h.
+  /// None where has_int8_gradients() of the layer is false, and where g has a value that is not
+  /// finite.
+  virtual std::optional<Tensor> int8_input_gradient(const Tensor& /*g*/) const { return {}; }
+  virtual std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> /*codes*/,
+                                                     const QuantParams& /*params*/,
+                                                     const Tensor& /*g*/,
+                                                     const FinishRows& /*finish*/) const {
+    return {};
+  }
 
   virtual Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                                   float output_scale, Rounding rounding) const = 0;

@@ -15,6 +15,7 @@ set(OCTET_TRAIN_TESTS
   train/evaluate_test.cpp
   train/fine_tune_test.cpp
   train/history_test.cpp
+  train/int8_backward_test.cpp
   train/layer_differences_nets_test.cpp
   train/layer_differences_test.cpp
   train/load_model_test.cpp

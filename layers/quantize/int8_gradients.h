@@ -1,0 +1,46 @@
+#pragma once
+
+#include <octet/core/conv2d_geometry.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+// The products of the backward pass on int8 with int32 sums: Backward::int8. docs/backward.md has
+// the formulas.
+
+namespace octet {
+
+/// Changes the rows [begin, end) of a kernel's gradient, of one number per unit.
+using FinishRows = std::function<void(Index begin, Index end, float* rows)>;
+
+/// Weights as the gradient of the input reads them: codes in the order of the kernel, whose last
+/// axis are units, and a scale for all units or for each.
+struct KernelCodes {
+  std::span<const std::int8_t> codes;
+  std::span<const float> scales;
+};
+
+/// Computes the gradient [rows, inputs] of the input of a product from that of its sums, g [rows,
+/// units]. None where g has a value that is not finite.
+std::optional<Tensor> int8_input_gradient(const Tensor& g, const KernelCodes& kernel);
+
+/// Computes the gradient [inputs, units] of the kernel of a product for an input [rows, inputs]
+/// with the scale and the zero point `params`. None as above.
+std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
+                                           const QuantParams& params, const Tensor& g,
+                                           const FinishRows& finish);
+
+/// Computes the same gradients of a convolution of one group; g is [images, height, width, units].
+std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
+                                          const KernelCodes& kernel);
+std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
+                                           std::span<const std::int8_t> x,
+                                           const QuantParams& params, const Tensor& g,
+                                           const FinishRows& finish);
+
+}  // namespace octet

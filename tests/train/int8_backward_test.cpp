@@ -1,0 +1,111 @@
+// Training with gradients in integers: Backward::int8.
+
+#include <octet/core/autograd.h>
+#include <octet/core/ops/loss.h>
+#include <octet/layers/layers.h>
+#include <octet/tests/core/ops/op_testing.h>
+#include <octet/tests/train/training.h>
+
+#include <cmath>
+
+namespace octet::test::int8_backward_test {
+namespace {
+
+/// Convolutions with and without strides, a depthwise one, which has no products on int8, and a
+/// sum.
+Model small_convnet() {
+  Model model("small");
+  const Value x = model.input({8, 8, 3}, "x");
+  Value y = model.add(Conv2D(8, 3, Activation::relu, {.padding = Padding::same}), x);
+  const Value wide =
+      model.add(Conv2D(12, 3, Activation::none, {.strides = {2, 2}, .padding = Padding::same}), y);
+  const Value narrow = model.add(Conv2D(12, 1, Activation::none, {.strides = {2, 2}}), y);
+  y = model.add(Add(Activation::relu), {wide, narrow});
+  y = model.add(DepthwiseConv2D(3, Activation::relu, {.padding = Padding::same}), y);
+  y = model.add(Dense(16, Activation::relu), model.add(Flatten(), y));
+  model.output(model.add(Dense(5, Activation::softmax), y));
+  model.build(3);
+  return model;
+}
+
+Dataset noise(std::size_t count) {
+  Labels labels;
+  for (std::size_t i = 0; i < count; ++i) labels.push_back(static_cast<std::int32_t>(i * 3 % 5));
+  const Tensor x = random_tensor({static_cast<Index>(count), 8, 8, 3}, 5);
+  return Dataset::from_floats("noise", {8, 8, 3}, {x.span().begin(), x.span().end()}, labels, 5);
+}
+
+Model calibrated_net(const QuantizeOptions& options) {
+  Model model = quantize_model(small_convnet(), options);
+  calibrate(model, noise(20).features(0, 20));
+  return model;
+}
+
+/// The gradients of all parameters for 20 examples.
+std::vector<std::vector<float>> gradients(Model& model, Backward backward) {
+  const Batch batch = noise(20).batch(0, 20);
+  model.zero_grad();
+  const Tensor logits =
+      model.forward(batch.features,
+                    {.mode = ForwardContext::Mode::training, .logits = true, .backward = backward});
+  sparse_categorical_cross_entropy()(logits, batch.targets).backward();
+  std::vector<std::vector<float>> result;
+  for (const NamedTensor& parameter : model.parameters()) {
+    const std::span<const float> g = parameter.tensor.grad().span();
+    result.emplace_back(g.begin(), g.end());
+  }
+  return result;
+}
+
+double cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double ab = 0;
+  double aa = 0;
+  double bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += double{a[i]} * b[i];
+    aa += double{a[i]} * a[i];
+    bb += double{b[i]} * b[i];
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+TEST(Int8Backward, GradientsPointWhereThoseInFloatsDo) {
+  for (const bool per_channel : {false, true}) {
+    Model model = calibrated_net({.per_channel = per_channel});
+    const auto in_floats = gradients(model, Backward::float32);
+    const auto in_integers = gradients(model, Backward::int8);
+    int differing = 0;
+    for (std::size_t i = 0; i < in_floats.size(); ++i) {
+      EXPECT_GT(cosine(in_floats[i], in_integers[i]), 0.999) << "parameter " << i;
+      differing += in_floats[i] != in_integers[i] ? 1 : 0;
+    }
+    EXPECT_GE(differing, 8);
+  }
+}
+
+TEST(Int8Backward, TrainsToTheSameBytesOnAnyNumberOfThreads) {
+  const KeepThreads keep;
+  std::vector<Bytes> found;
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    Model model = calibrated_net({});
+    Trainer(model, Adam(0.01F), {.batch_size = 16, .backward = Backward::int8}).fit(noise(70), 2);
+    found.push_back(bytes_of(model));
+  }
+  for (const Bytes& bytes : found) EXPECT_EQ(bytes, found.front());
+  Model in_floats = calibrated_net({});
+  Trainer(in_floats, Adam(0.01F), {.batch_size = 16}).fit(noise(70), 2);
+  EXPECT_NE(bytes_of(in_floats), found.front());
+}
+
+TEST(Int8Backward, ChangesNothingInFloat) {
+  const auto trained = [](Backward backward) {
+    Sequential model = small_mlp();
+    Trainer(model, Adam(0.01F), {.backward = backward}).fit(clouds(40), 2);
+    return bytes_of(model);
+  };
+  EXPECT_EQ(trained(Backward::int8), trained(Backward::float32));
+}
+
+}  // namespace
+}  // namespace octet::test::int8_backward_test
