@@ -100,7 +100,7 @@ bool run(std::uint64_t seed) {
   Trainer(model, Adam(cosine_decay(2e-3F, 15 * kSteps)), options).fit(train, /*epochs=*/15);
   Model quantized = quantize_model(model);
   const Adam slower(cosine_decay(5e-4F, 5 * kSteps));
-  // The same steps in float, to compare with.
+  // A copy takes as many steps in float, to compare with.
   Model control = model;
   Trainer(control, slower, options).fit(train, /*epochs=*/5);
   const double in_float = report("float", errors(control.forward(normal).span(), normal),
