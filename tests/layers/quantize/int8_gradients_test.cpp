@@ -194,6 +194,37 @@ TEST(Int8Gradients, OfProductsAreThoseOfTheFormulas) {
   }
 }
 
+/// So many images that their taps are a million and more.
+TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
+  Draw draw(1);
+  const WindowAxis axis = slide_window(8, 3, 1, 1, Padding::same);
+  Conv2DGeometry c{.window = {axis, axis}, .images = 500, .channels = 4, .filters = 3};
+  const Index first = (Index{1} << 20) / (c.patch() * c.window.outputs());
+  ASSERT_LT(first, c.images);
+  const QuantParams params = QuantParams::per_tensor(0.02F, 5);
+  const auto x = drawn_codes(c.input_shape().size(), draw);
+  const Tensor g = drawn_gradient(c.output_shape(), draw);
+  std::vector<float> expected(static_cast<std::size_t>(c.kernel_shape().size()));
+  const auto add = [&](Index begin, Index end) {
+    Conv2DGeometry part = c;
+    part.images = end - begin;
+    const auto at = static_cast<std::size_t>(begin * c.window.inputs() * c.channels);
+    const auto size = static_cast<std::size_t>(part.input_shape().size());
+    const Tensor rows = Tensor::from(
+        part.output_shape(),
+        g.span().subspan(static_cast<std::size_t>(begin * c.window.outputs() * c.filters),
+                         static_cast<std::size_t>(part.output_shape().size())));
+    const auto found = naive_kernel(part,
+                                    {x.begin() + static_cast<std::ptrdiff_t>(at),
+                                     x.begin() + static_cast<std::ptrdiff_t>(at + size)},
+                                    params, rows);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += found[i];
+  };
+  add(0, first);
+  add(first, c.images);
+  EXPECT_EQ(values_of(int8_kernel_gradient(c, x, params, g, {})), expected);
+}
+
 TEST(Int8Gradients, AreNoneWhereAValueIsNotFinite) {
   const QuantParams params = QuantParams::per_tensor(0.02F, 3);
   const std::vector<std::int8_t> codes(12, 1);
