@@ -43,14 +43,17 @@ struct LogMelTables {
   /// FNV-1a of all tables, 32 bits.
   std::uint32_t checksum() const;
   /// Samples of a frame, and its features, of all axes.
-  std::size_t frame_size() const { return static_cast<std::size_t>(axes * window); }
-  std::size_t features() const {
-    return static_cast<std::size_t>(axes * (has_rms + (cepstra > 0 ? cepstra : channels)));
-  }
+  std::size_t frame_size() const { return of_all_axes(window); }
+  std::size_t features() const { return of_all_axes(has_rms + (cepstra > 0 ? cepstra : channels)); }
   /// Estimates of noise: one for each channel, also where cepstra are made of them.
-  std::size_t noise_size() const { return static_cast<std::size_t>(axes * channels); }
+  std::size_t noise_size() const { return of_all_axes(channels); }
   /// Numbers that log_mel_frame() works in.
   std::size_t work_size() const { return 4 * static_cast<std::size_t>(half) + 2; }
+
+ private:
+  std::size_t of_all_axes(std::int32_t count) const {
+    return static_cast<std::size_t>(axes) * static_cast<std::size_t>(count);
+  }
 };
 
 /// Computes the tables in float32, as microfrontend does. Throws InvalidArgument as LogMel().

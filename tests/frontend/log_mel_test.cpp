@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/frontend/log_mel.h>
+#include <octet/frontend/log_mel_tables.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/frontend/sounds.h>
 
@@ -198,6 +199,28 @@ TEST(LogMel, StaysNearTheFeaturesInDoublePrecision) {
     for (std::size_t i = 0; i < exact.size(); ++i) {
       EXPECT_NEAR(features[i], exact[i], 4) << front_end.description() << ", feature " << i;
     }
+  }
+}
+
+TEST(LogMel, CepstraAreRoundedSumsOfTheBands) {
+  // With a small scale most amplitudes are below what stands for 0.
+  for (const int full_scale : {2, 801}) {
+    LogMelOptions options = mfcc(8000);
+    options.full_scale = full_scale;
+    const LogMel front_end(options);
+    options.cepstra = 0;
+    const Sound sound = drawn_signal(front_end.window(), 0.3, 100);
+    const Features bands = LogMel(options).features(sound);
+    const std::vector<std::int16_t>& cosines = front_end.tables().cosines;
+    Features expected;
+    for (std::size_t k = 0; k < 13; ++k) {
+      double sum = k == 0 ? 0 : full_scale / 2;
+      for (std::size_t i = 0; i < bands.size(); ++i) {
+        sum += bands[i] * (cosines[k * bands.size() + i] / 32768.0);
+      }
+      expected.push_back(static_cast<std::uint16_t>(std::max(0.0, std::floor(sum + 0.5))));
+    }
+    EXPECT_EQ(front_end.features(sound), expected);
   }
 }
 
