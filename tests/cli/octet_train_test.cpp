@@ -103,6 +103,21 @@ TEST_F(OctetTrain, AidsOfTrainingAreOptions) {
   EXPECT_EQ(metrics("mixed").at("augment"), R"({"mixup":0.2})");
 }
 
+TEST_F(OctetTrain, GradientsOnInt8AndADecayAreOptionsOfARun) {
+  expect_success(train("plain", {}));
+  const ProcessResult result = train("out", {"--backward", "int8", "--weight-decay", "0.01"});
+  expect_success(result);
+  expect_mentions(result.out + result.err, "gradients on int8 in all layers with weights\n");
+  EXPECT_NE(read_file(path("out/model_int8.tflite")), read_file(path("plain/model_int8.tflite")));
+  EXPECT_NE(read_file(path("out/model_float.tflite")), read_file(path("plain/model_float.tflite")));
+  const ProcessResult other = train("out", {"--backward", "int8", "--resume"});
+  EXPECT_EQ(other.exit_code, 1);
+  expect_mentions(other.err, "--weight-decay");
+  const ProcessResult in_floats = train("out", {"--weight-decay", "0.01", "--resume"});
+  EXPECT_EQ(in_floats.exit_code, 1);
+  expect_mentions(in_floats.err, "--backward");
+}
+
 TEST_F(OctetTrain, AFileGetsAnotherHead) {
   ASSERT_EQ(train("out", {}).exit_code, 0);
   write_set(path("other"), 200, 60, 9, 7, 3);
