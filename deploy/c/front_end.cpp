@@ -129,10 +129,14 @@ std::int64_t frames_of(const CPlan& plan) {
     const bool fits = (shape.size() == 3 || (shape.size() == 4 && shape[3] == 1)) &&
                       shape[0] == 1 && shape[2] == channels;
     if (fits) return shape[1];
+    // Frames end to end, as a multilayer perceptron reads them.
+    const bool is_flat = shape.size() == 2 && shape[0] == 1 && shape[1] % channels == 0;
+    if (is_flat) return shape[1] / channels;
   }
   throw FormatError(fmt::format(
-      "c source: expected a model of one input [1, frames, {0}] or [1, frames, {0}, 1] for its "
-      "front end of {0} channels, found {1} inputs, the first of [{2}]",
+      "c source: expected a model of one input [1, frames, {0}], [1, frames, {0}, 1] or [1, frames "
+      "x "
+      "{0}] for its front end of {0} channels, found {1} inputs, the first of [{2}]",
       channels, plan.inputs.size(), fmt::join(plan.inputs.front().tensor->shape, ", ")));
 }
 

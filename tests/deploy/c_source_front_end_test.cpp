@@ -15,15 +15,17 @@ namespace octet::test::c_source_front_end_test {
 namespace {
 
 /// A network for six frames of a front end.
-IntegerModel hearing(const LogMel& front_end, const std::string& description, Rounding rounding) {
+IntegerModel hearing(const LogMel& front_end, const std::string& description, Rounding rounding,
+                     bool flat = false) {
   const auto channels = static_cast<Index>(front_end.channels());
+  const Shape example = flat ? Shape{6 * channels} : Shape{6, channels};
   Model model("hearing");
-  Value x = model.input({6, channels}, "x");
-  x = model.add(Conv1D(4, 3, Activation::relu), x);
-  model.output(model.add(Dense(3, Activation::softmax), model.add(Flatten(), x)));
+  Value x = model.input(example, "x");
+  if (!flat) x = model.add(Flatten(), model.add(Conv1D(4, 3, Activation::relu), x));
+  model.output(model.add(Dense(3, Activation::softmax), x));
   model.build(1);
   Model quantized = quantize_model(model, {.rounding = rounding});
-  calibrate(quantized, random_tensor({20, 6, channels}, 1));
+  calibrate(quantized, random_tensor(example.with_batch(20), 1));
   IntegerModel lowered = lower(quantized);
   lowered.metadata[kFrontEndKey] = description;
   return from_tflite(to_tflite(lowered));
@@ -111,7 +113,8 @@ TEST_F(CSourceFrontEnd, SoundGivesTheLibrarysFeaturesAndClasses) {
       {cepstra, Rounding::fp32}};
   for (const auto& [options, rounding] : cases) {
     const LogMel front_end(options);
-    const IntegerModel model = hearing(front_end, front_end.description(), rounding);
+    const IntegerModel model =
+        hearing(front_end, front_end.description(), rounding, front_end.options().rms);
     std::string in;
     std::string expected;
     for (const char* kind : {"noise", "square", "impulses"}) {
@@ -144,7 +147,7 @@ TEST(CSourceFrontEndRefusals, FrontEndsThatDoNotFitAreRefused) {
   LogMelOptions other = plain_log_mel(8000);
   other.channels = 39;
   const std::vector<std::pair<std::string, const char*>> wrong = {
-      {LogMel(other).description(), "[1, frames, 39, 1] for its front end of 39 channels"},
+      {LogMel(other).description(), "or [1, frames x 39] for its front end of 39 channels"},
       {"plp", "expected 'log-mel'"}};
   for (const auto& [description, words] : wrong) {
     const IntegerModel model = hearing(front_end, description, Rounding::fp32);

@@ -40,7 +40,7 @@ struct Golden {
 // From the microfrontend library of TensorFlow Lite Micro (2026-08, with KISS FFT 130), compiled by
 // GCC 12 for x86 with glibc: ten frames of each sound.
 const std::vector<Golden>& golden() {
-  static const std::vector<Golden> kGolden = {
+  static const std::vector<Golden> cases = {
       {"noise", [](LogMelOptions&) {}, 0x9ece3643U, {657, 600, 660}},
       {"square", [](LogMelOptions&) {}, 0x89a46052U, {623, 589, 653}},
       {"impulses", [](LogMelOptions& o) { o.hop_ms = 10; }, 0x5562b6c2U, {437, 448, 510}},
@@ -91,7 +91,7 @@ const std::vector<Golden>& golden() {
        0xbcd6df45U,
        {802, 749, 767}},
   };
-  return kGolden;
+  return cases;
 }
 
 /// The front end of a case, and its sound of ten frames and seven samples.
@@ -173,7 +173,7 @@ std::vector<double> naive_features(const LogMelOptions& o, const Sound& sound) {
           std::numbers::pi * static_cast<double>(k) * (static_cast<double>(i) + 0.5) / o.channels;
       cepstra[k] += (k == 0 ? 1 : 2) * energy[i] * std::cos(angle) / o.channels;
     }
-    if (k > 0) cepstra[k] += o.full_scale / 2;
+    if (k > 0) cepstra[k] += std::floor(o.full_scale / 2.0);
   }
   return cepstra;
 }
@@ -182,7 +182,7 @@ std::vector<double> naive_features(const LogMelOptions& o, const Sound& sound) {
 Sound drawn_signal(std::size_t samples, double tone, int constant) {
   Sound sound = drawn_sound("noise", samples);
   for (std::size_t i = 0; i < sound.size(); ++i) {
-    sound[i] = static_cast<std::int16_t>(sound[i] / 8 + constant +
+    sound[i] = static_cast<std::int16_t>(sound[i] / 8.0 + constant +
                                          7000 * std::sin(tone * static_cast<double>(i)));
   }
   return sound;
@@ -214,7 +214,7 @@ TEST(LogMel, CepstraAreRoundedSumsOfTheBands) {
     const std::vector<std::int16_t>& cosines = front_end.tables().cosines;
     Features expected;
     for (std::size_t k = 0; k < 13; ++k) {
-      double sum = k == 0 ? 0 : full_scale / 2;
+      double sum = k == 0 ? 0 : std::floor(full_scale / 2.0);
       for (std::size_t i = 0; i < bands.size(); ++i) {
         sum += bands[i] * (cosines[k * bands.size() + i] / 32768.0);
       }

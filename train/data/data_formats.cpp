@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/train/data/cifar10.h>
 #include <octet/train/data/csv_data.h>
 #include <octet/train/data/data_formats.h>

@@ -22,7 +22,7 @@ constexpr std::size_t kSamples = 70;
 std::vector<float> drawn_signals(std::size_t samples) {
   std::vector<float> values;
   for (const std::int16_t sample : drawn_sound("noise", 2 * samples)) {
-    values.push_back(static_cast<float>(sample / 32) / 512);
+    values.push_back(static_cast<float>(sample) / 16384);
   }
   return values;
 }
