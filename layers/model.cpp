@@ -88,7 +88,7 @@ Value Model::add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs)
 
 Value Model::add_built(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
   Layer& added = *layer;
-  const Value value = add(std::move(layer), inputs);
+  Value value = add(std::move(layer), inputs);
   if (!added.built()) added.build_all(shapes_read_by(layers_.size() - 1), Random());
   return value;
 }
