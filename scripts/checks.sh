@@ -25,7 +25,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(format tidy alone aarch64 libcxx microcontroller site threads clang coverage)
+[ ${#jobs[@]} -gt 0 ] || jobs=(format tidy alone aarch64 microcontroller site threads clang coverage libcxx)
 # What a job may take of the time that is left when it begins, in parts of those of all that follow it.
 declare -A shares=([clang]=90 [coverage]=10 [format]=3 [threads]=45 [alone]=20 [tidy]=15 [aarch64]=15
   [libcxx]=12 [microcontroller]=8 [site]=7)
@@ -272,7 +272,7 @@ job_libcxx() {
   [ "$status" -ne 124 ] || left_out "the runtime's tests"
   [ "$status" -eq 0 ] || [ "$status" -eq 124 ] || return
   build tidy "octet_tflite_schema octet_onnx_schema" || return
-  each_alone clang++-16 -stdlib=libc++ -DFMT_HEADER_ONLY -Wno-unknown-warning-option || return
+  each_alone clang++ -nostdinc++ -isystem /usr/lib/llvm-16/include/c++/v1 -DFMT_HEADER_ONLY || return
   summary="the runtime's tests, and the syntax of $summary"
 }
 
