@@ -274,7 +274,7 @@ struct TransposeConvAttributes {
 /// The names of the fields of attributes, in the order of Attributes::fields().
 template <class Attributes>
 inline constexpr auto kFieldNames = [] {
-  std::array<std::string_view, std::tuple_size_v<decltype(Attributes{}.fields())>> names;
+  std::array<std::string_view, std::tuple_size_v<decltype(Attributes{}.fields())>> names{};
   std::string_view rest = Attributes::kFields;
   for (std::string_view& name : names) {
     name = rest.substr(0, rest.find(','));
