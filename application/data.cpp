@@ -132,8 +132,7 @@ DataSplit suitable(DataSplit data, const Options& options) {
                                   {"--augment", options.augmentation != Augmentation{}}});
   if (!data.train.sample_weights().empty() && options.augmentation.mixup > 0.0F) {
     throw command_line::UsageError(
-        "--augment: expected no mixup with weights of examples, found some: it makes one example "
-        "of "
+        "--augment: expected no mixup with weights of examples, found some: it makes one of "
         "two");
   }
   if (options.task == Task::reconstruction) {

@@ -86,6 +86,7 @@ struct Options {
   /// Units of the hidden layers of the MLP.
   std::vector<int> hidden = {256, 128};
   bool batch_norm = false;
+  /// How quantized training computes gradients.
   Backward backward = Backward::float32;
   /// AdamW's decay of the weights, 0: Adam.
   float weight_decay = 0.0F;

@@ -1,6 +1,6 @@
 #include "training.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/command_line/parse.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
@@ -31,17 +31,6 @@ constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
 constexpr std::size_t kSelfTestExamples = 4;
 
 /// A line per layer with weights of fewer than 8 bits: what the .tflite file holds of them.
-/// Which layers compute gradients in floats with Backward::int8.
-std::string backward_text(const Model& quantized) {
-  std::vector<std::string> names;
-  for (const auto& layer : quantized.layers()) {
-    const std::optional<LayerWeights> weights = layer->weights();
-    if (weights && !has_int8_gradients(*weights)) names.push_back(layer->name());
-  }
-  return names.empty() ? "gradients on int8 in all layers with weights\n"
-                       : fmt::format("gradients on int8, but in {}\n", fmt::join(names, ", "));
-}
-
 std::string storage_text(const Model& quantized) {
   std::string text;
   for (const WeightStorage& storage : weight_storage(quantized)) {
@@ -195,15 +184,7 @@ class Run {
     set_losses(how, losses_of(options_.losses, network, names_, data_.train));
     if (mixes_labels(options_, data_.train)) how.loss = categorical_cross_entropy();
     if (!class_weights_.empty()) how.loss = class_weighted_cross_entropy(class_weights_);
-    const float decay = options_.weight_decay;
-    // AdamW without a decay has another name in checkpoints.
-    std::unique_ptr<Optimizer> optimizer;
-    if (decay > 0.0F) {
-      optimizer = std::make_unique<AdamW>(std::move(schedule), AdamOptions{.weight_decay = decay});
-    } else {
-      optimizer = std::make_unique<Adam>(std::move(schedule));
-    }
-    Trainer trainer(network, std::move(optimizer), std::move(how));
+    Trainer trainer(network, optimizer_of(options_, std::move(schedule)), std::move(how));
     if (!group_.is_root()) return trainer;
     const auto style =
         options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;

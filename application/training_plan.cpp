@@ -1,10 +1,14 @@
 #include "training_plan.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/train/callbacks.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "losses.h"
 
@@ -83,6 +87,23 @@ std::vector<std::filesystem::path> inputs_of(const Options& options) {
 std::vector<std::string> phases_of(const Options& options) {
   if (options.control) return {"float", "control", "qat"};
   return {"float", "qat"};
+}
+
+std::string backward_text(const Model& quantized) {
+  std::vector<std::string> names;
+  for (const auto& layer : quantized.layers()) {
+    const std::optional<LayerWeights> weights = layer->weights();
+    if (weights && !has_int8_gradients(*weights)) names.push_back(layer->name());
+  }
+  return names.empty() ? "gradients on int8 in all layers with weights\n"
+                       : fmt::format("gradients on int8, but in {}\n", fmt::join(names, ", "));
+}
+
+std::unique_ptr<Optimizer> optimizer_of(const Options& options, Schedule schedule) {
+  // AdamW without a decay has another name in checkpoints.
+  if (options.weight_decay == 0.0F) return std::make_unique<Adam>(std::move(schedule));
+  return std::make_unique<AdamW>(std::move(schedule),
+                                 AdamOptions{.weight_decay = options.weight_decay});
 }
 
 }  // namespace octet::application

@@ -44,4 +44,10 @@ std::vector<std::filesystem::path> inputs_of(const Options& options);
 /// The phases of a run, one behind the other.
 std::vector<std::string> phases_of(const Options& options);
 
+/// Which layers compute gradients in floats with Backward::int8, a line.
+std::string backward_text(const Model& quantized);
+
+/// Adam, or with --weight-decay AdamW.
+std::unique_ptr<Optimizer> optimizer_of(const Options& options, Schedule schedule);
+
 }  // namespace octet::application

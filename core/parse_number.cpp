@@ -17,12 +17,7 @@ namespace {
 
 template <class Real>
 std::errc parse_real(std::string_view text, Real& value) {
-  const char* const end = text.data() + text.size();
-  Real found{};
-  const auto [stop, error] = std::from_chars(text.data(), end, found);
-  if (error == std::errc() && stop != end) return std::errc::invalid_argument;
-  if (error == std::errc()) value = found;
-  return error;
+  return detail::from_all_chars(text, value);
 }
 
 #else

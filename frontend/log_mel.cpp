@@ -49,7 +49,7 @@ constexpr std::string_view kKind = "log-mel";
 
 /// Calls take(name, member) for everything that a description holds.
 template <class Options, class Take>
-void each_option(Options& o, const Take& take) {
+void each_option(Options&& o, const Take& take) {
   take("rate", o.sample_rate);
   take("window_ms", o.window_ms);
   take("hop_ms", o.hop_ms);
@@ -72,13 +72,21 @@ void each_option(Options& o, const Take& take) {
 /// Calls take(name, member) for what a description holds where it is not the default, so
 /// that older descriptions stay as they are.
 template <class Options, class Take>
-void each_later_option(Options& o, const Take& take) {
+void each_later_option(Options&& o, const Take& take) {
   take("axes", o.axes);
   take("range", o.range);
   take("mel", o.mel_scale);
   take("removes_mean", o.removes_mean);
   take("rms", o.rms);
   take("cepstra", o.cepstra);
+}
+
+std::string word_of(std::string_view name, bool member) {
+  return fmt::format(" {}={}", name, member ? 1 : 0);
+}
+template <class Number>
+std::string word_of(std::string_view name, Number member) {
+  return fmt::format(" {}={}", name, member);
 }
 
 /// A text that is a number as a whole; false for another.
@@ -194,30 +202,18 @@ LogMel LogMel::parse(std::string_view description) {
 }
 
 std::string LogMel::description() const {
-  const auto words = [](const LogMelOptions& options, const auto& each) {
-    std::vector<std::string> result;
-    each(options, [&](std::string_view name, const auto& member) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(member)>, bool>) {
-        result.push_back(fmt::format(" {}={}", name, member ? 1 : 0));
-      } else {
-        result.push_back(fmt::format(" {}={}", name, member));
-      }
-    });
-    return result;
-  };
-  const auto later = [](const auto& options, const auto& take) {
-    each_later_option(options, take);
-  };
   std::string text(kKind);
-  for (const std::string& word :
-       words(options_, [](const auto&options, const auto&take) { each_option(options, take); })) {
-    text += word;
-  }
-  const std::vector<std::string> plain = words({}, later);
-  const std::vector<std::string> own = words(options_, later);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i] != plain[i]) text += own[i];
-  }
+  each_option(options_,
+              [&](std::string_view name, const auto& member) { text += word_of(name, member); });
+  std::vector<std::string> plain;
+  each_later_option(LogMelOptions(), [&](std::string_view name, const auto& member) {
+    plain.push_back(word_of(name, member));
+  });
+  std::size_t i = 0;
+  each_later_option(options_, [&](std::string_view name, const auto& member) {
+    const std::string word = word_of(name, member);
+    if (word != plain[i++]) text += word;
+  });
   return text + fmt::format(" tables={}", tables_->checksum());
 }
 

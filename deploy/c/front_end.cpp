@@ -61,8 +61,8 @@ int @name@_features(@name@_front_end *state, const int16_t *sound, int32_t sampl
 constexpr std::string_view kFrontEndFunctions =
     R"(static const @name@_log_mel_config @name@_front_end_config = {
     @axes@, @window@, @hop@, @half@, @bands@, @removes_mean@, @has_rms@, @cepstra@, @cepstrum_zero@, @cosines@,
-    @first_bin@,
-    @name@_log_mel_window_weights, @name@_log_mel_twiddles, @name@_log_mel_split_twiddles, @name@_log_mel_ends, @name@_log_mel_filters, @smoothing_bits@,
+    @first_bin@, @name@_log_mel_window_weights, @name@_log_mel_twiddles, @name@_log_mel_split_twiddles,
+    @name@_log_mel_ends, @name@_log_mel_filters, @smoothing_bits@,
     {@even@, @odd@}, @least_left@, @gains@, @gain_shift@, @correction@, @logarithms@, @log_shift@
 };
 
@@ -134,9 +134,8 @@ std::int64_t frames_of(const CPlan& plan) {
     if (is_flat) return shape[1] / channels;
   }
   throw FormatError(fmt::format(
-      "c source: expected a model of one input [1, frames, {0}], [1, frames, {0}, 1] or [1, frames "
-      "x "
-      "{0}] for its front end of {0} channels, found {1} inputs, the first of [{2}]",
+      "c source: expected a model of one input [1, frames, {0}], [1, frames, {0}, 1] or "
+      "[1, frames x {0}] for its front end of {0} channels, found {1} inputs, the first of [{2}]",
       channels, plan.inputs.size(), fmt::join(plan.inputs.front().tensor->shape, ", ")));
 }
 
@@ -161,26 +160,53 @@ std::string named(const CPlan& plan, std::string text) {
   return text;
 }
 
+/// What the texts above have in place of @names@.
+Fillings front_end_fillings(const CPlan& plan) {
+  const LogMel& front_end = *plan.front_end;
+  const LogMelTables& t = front_end.tables();
+  Fillings f = plan.fillings(plan.inputs.front());
+  const auto number = [&](const char* name, auto value) { f[name] = std::to_string(value); };
+  const auto table = [&](const char* name, bool is_there) {
+    f[name] = is_there ? fmt::format("{}_log_mel_{}", plan.name, name) : "0";
+  };
+  const std::int64_t frames = frames_of(plan);
+  f["front_end"] = front_end.description();
+  f["axes_text"] = t.axes == 1 ? "a number" : "a number for each of SOUND_AXES axes";
+  f["range"] = fmt::format("{}", front_end.options().range);
+  number("rate", front_end.options().sample_rate);
+  number("full", front_end.options().full_scale);
+  number("frames", frames);
+  number("sound_size", t.window + (frames - 1) * t.hop);
+  number("channels", t.features());
+  number("noise", t.noise_size());
+  number("work", t.work_size());
+  number("axes", t.axes);
+  number("window", t.window);
+  number("hop", t.hop);
+  number("half", t.half);
+  number("bands", t.channels);
+  number("removes_mean", t.removes_mean);
+  number("has_rms", t.has_rms);
+  number("cepstra", t.cepstra);
+  number("cepstrum_zero", t.cepstrum_zero);
+  number("first_bin", t.first_bin);
+  number("smoothing_bits", t.smoothing_bits);
+  number("even", t.smoothing[0]);
+  number("odd", t.smoothing[1]);
+  number("least_left", t.least_left);
+  number("gain_shift", t.gain_shift);
+  number("correction", t.correction);
+  number("log_shift", t.log_shift);
+  table("cosines", !t.cosines.empty());
+  table("gains", !t.gains.empty());
+  table("logarithms", !t.logarithms.empty());
+  return f;
+}
+
 }  // namespace
 
 std::string c_front_end_declarations(const CPlan& plan) {
-  if (!plan.front_end) return "";
-  const LogMelTables& tables = plan.front_end->tables();
-  const std::int64_t frames = frames_of(plan);
-  Fillings f = plan.fillings(plan.inputs.front());
-  f["front_end"] = plan.front_end->description();
-  f["rate"] = std::to_string(plan.front_end->options().sample_rate);
-  f["axes"] = std::to_string(tables.axes);
-  f["axes_text"] = tables.axes == 1 ? "a number" : "a number for each of SOUND_AXES axes";
-  f["range"] = fmt::format("{}", plan.front_end->options().range);
-  f["window"] = std::to_string(tables.window);
-  f["hop"] = std::to_string(tables.hop);
-  f["channels"] = std::to_string(tables.features());
-  f["frames"] = std::to_string(frames);
-  f["sound_size"] = std::to_string(tables.window + (frames - 1) * tables.hop);
-  f["noise"] = std::to_string(tables.noise_size());
-  f["work"] = std::to_string(tables.work_size());
-  return fill(kFrontEndDeclarations, f);
+  return plan.front_end ? fill(kFrontEndDeclarations, front_end_fillings(plan)) : "";
 }
 
 std::int64_t c_front_end_bytes(const CPlan& plan) {
@@ -195,29 +221,6 @@ std::int64_t c_front_end_bytes(const CPlan& plan) {
 std::string c_front_end(const CPlan& plan) {
   if (!plan.front_end) return "";
   const LogMelTables& t = plan.front_end->tables();
-  Fillings f = plan.fillings(plan.inputs.front());
-  f["full"] = std::to_string(plan.front_end->options().full_scale);
-  f["window"] = std::to_string(t.window);
-  f["hop"] = std::to_string(t.hop);
-  f["half"] = std::to_string(t.half);
-  f["axes"] = std::to_string(t.axes);
-  f["bands"] = std::to_string(t.channels);
-  f["removes_mean"] = std::to_string(t.removes_mean);
-  f["has_rms"] = std::to_string(t.has_rms);
-  f["noise"] = std::to_string(t.noise_size());
-  f["cepstra"] = std::to_string(t.cepstra);
-  f["cepstrum_zero"] = std::to_string(t.cepstrum_zero);
-  f["cosines"] = t.cosines.empty() ? "0" : plan.name + "_log_mel_cosines";
-  f["first_bin"] = std::to_string(t.first_bin);
-  f["smoothing_bits"] = std::to_string(t.smoothing_bits);
-  f["even"] = std::to_string(t.smoothing[0]);
-  f["odd"] = std::to_string(t.smoothing[1]);
-  f["least_left"] = std::to_string(t.least_left);
-  f["gains"] = t.gains.empty() ? "0" : plan.name + "_log_mel_gains";
-  f["gain_shift"] = std::to_string(t.gain_shift);
-  f["correction"] = std::to_string(t.correction);
-  f["logarithms"] = t.logarithms.empty() ? "0" : plan.name + "_log_mel_logarithms";
-  f["log_shift"] = std::to_string(t.log_shift);
   std::string text(kLogMelKernel.substr(1));
   text += "\n";
   text += array_text("int16_t", "log_mel_window_weights", t.window_weights);
@@ -231,7 +234,7 @@ std::string c_front_end(const CPlan& plan) {
   text = named(plan, std::move(text));
   text += array_text(c_type(plan.inputs.front().tensor->dtype), plan.name + "_byte_codes",
                      byte_codes(plan));
-  return text + fill(kFrontEndFunctions, f);
+  return text + fill(kFrontEndFunctions, front_end_fillings(plan));
 }
 
 }  // namespace octet::detail

@@ -18,7 +18,7 @@
 namespace octet {
 namespace {
 
-constexpr float kLargestCode = 127.0F;
+constexpr std::int32_t kLargest = 127;
 /// Rows of which a sum of (x - zero point) g stays in int32: 255 * 127 * kMostRows < 2^31.
 constexpr Index kMostRows = 65536;
 
@@ -28,34 +28,36 @@ float scale_at(std::span<const float> scales, Index unit) {
   return scales[scales.size() > 1 ? size_of(unit) : 0];
 }
 
-/// The scale by which values up to `largest` become codes.
-float scale_for(float largest) { return largest > 0.0F ? largest / kLargestCode : 1.0F; }
-
-CodeGrid grid_of(float scale) {
-  constexpr auto kLimit = static_cast<std::int32_t>(kLargestCode);
-  return {.scale = scale, .zero_point = 0, .qmin = -kLimit, .qmax = kLimit};
+/// The scale of quantized values of which the largest stands for `largest`.
+float scale_for(float largest) {
+  return largest > 0.0F ? largest / static_cast<float>(kLargest) : 1.0F;
 }
 
-/// A gradient as codes from -127 to 127 with a scale for each block of rows.
-struct GradientCodes {
-  std::vector<std::int8_t> codes;
+CodeGrid grid_of(float scale) {
+  return {.scale = scale, .zero_point = 0, .qmin = -kLargest, .qmax = kLargest};
+}
+
+/// A gradient as quantized values from -127 to 127 with a scale for each block of rows.
+struct QuantizedGradient {
+  std::vector<std::int8_t> values;
   std::vector<float> scales;
 };
 
-/// Codes of g [rows, units] times the scale of each unit's weights, so that sums over units need no
-/// scale of their own; `block` rows share a scale. None where a value is not finite.
-std::optional<GradientCodes> coded(const Tensor& g, std::span<const float> weights, Index block) {
+/// Quantized values of g [rows, units] times the scale of each unit's weights, so that sums over
+/// units need no scale of their own; `block` rows share a scale. None where a value is not finite.
+std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const float> weights,
+                                              Index block) {
   const Index units = g.dim(-1);
   const Index rows = g.size() / units;
   const float* const from = g.data();
-  GradientCodes result{std::vector<std::int8_t>(size_of(g.size())),
-                       std::vector<float>(size_of(rows / block))};
+  QuantizedGradient result{std::vector<std::int8_t>(size_of(g.size())),
+                           std::vector<float>(size_of(rows / block))};
   std::vector<float> factors(size_of(units));
   for (Index u = 0; u < units; ++u) factors[size_of(u)] = scale_at(weights, u);
   std::vector<std::int8_t> is_finite(result.scales.size(), 1);
   const std::size_t count = size_of(block * units);
-  const auto code = [&](std::size_t i) {
-    const ScratchBuffer<float, GradientCodes> scaled(count);
+  const auto quantize = [&](std::size_t i) {
+    const ScratchBuffer<float, QuantizedGradient> scaled(count);
     const Passes& passes = kernels().passes;
     passes.scale_columns(from + i * count, size_of(block), size_of(units), factors.data(),
                          scaled.data());
@@ -67,11 +69,11 @@ std::optional<GradientCodes> coded(const Tensor& g, std::span<const float> weigh
     if (!finite) return;
     result.scales[i] = scale_for(std::max(-lowest, highest));
     passes.quantize_away(scaled.data(), count, grid_of(result.scales[i]),
-                         result.codes.data() + i * count);
+                         result.values.data() + i * count);
   };
   parallel_for(result.scales.size(), parallel_grain(Work::write_floats, count),
                [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) code(i);
+                 for (std::size_t i = begin; i < end; ++i) quantize(i);
                });
   if (std::ranges::find(is_finite, 0) != is_finite.end()) return std::nullopt;
   return result;
@@ -140,8 +142,7 @@ bool add_products(const std::int8_t* inputs, Index count, Index rows, const Quan
                   const float* g, Index units, bool is_first, float* to) {
   std::optional<std::vector<float>> scales = column_scales(g, rows, units);
   if (!scales) return false;
-  const auto code_limit = static_cast<std::int32_t>(kLargestCode);
-  const PackedS8 packed = PackedS8::quantize(g, rows, units, *scales, -code_limit, code_limit);
+  const PackedS8 packed = PackedS8::quantize(g, rows, units, *scales, -kLargest, kLargest);
   std::vector<std::int32_t> start;
   for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
   for (float& scale : *scales) scale *= params.scale();
@@ -153,8 +154,9 @@ bool add_products(const std::int8_t* inputs, Index count, Index rows, const Quan
         constexpr float kAny = std::numeric_limits<float>::infinity();
         kernels().passes.real_sums(sums, width, scales->data(), -kAny, kAny, out);
       } else {
-        for (std::size_t u = 0; u < width; ++u)
+        for (std::size_t u = 0; u < width; ++u) {
           out[u] += static_cast<float>(sums[u]) * (*scales)[u];
+        }
       }
     }
   });
@@ -170,7 +172,7 @@ std::pair<Index, Index> outputs_inside(const WindowAxis& axis, Index k) {
   return {std::min(begin, last), last};
 }
 
-/// The taps of a convolution for some images, [patch, rows]: what lies outside has the code `zero`.
+/// The taps of a convolution for some images, [patch, rows]: what lies outside is `zero`.
 void gather_taps(const Conv2DGeometry& geometry, const std::int8_t* planes, Index images,
                  std::int8_t zero, std::int8_t* to) {
   const WindowAxis& y = geometry.window.y;
@@ -223,15 +225,16 @@ WindowAxis back(const WindowAxis& axis) {
           .output = axis.input};
 }
 
-/// Codes [images, height, width, units] with zeros between them, as many as the strides skip.
-std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, std::vector<std::int8_t> codes) {
+/// Quantized values [images, height, width, units] with zeros between them, as many as the strides
+/// skip.
+std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, std::vector<std::int8_t> values) {
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& x = geometry.window.x;
-  if (y.stride == 1 && x.stride == 1) return codes;
+  if (y.stride == 1 && x.stride == 1) return values;
   const Index height = back(y).input;
   const Index width = back(x).input;
   std::vector<std::int8_t> result(size_of(geometry.images * height * width * geometry.filters));
-  const std::int8_t* from = codes.data();
+  const std::int8_t* from = values.data();
   for (Index n = 0; n < geometry.images; ++n) {
     for (Index oy = 0; oy < y.output; ++oy) {
       for (Index ox = 0; ox < x.output; ++ox, from += geometry.filters) {
@@ -260,19 +263,25 @@ std::vector<std::int8_t> turned(const Conv2DGeometry& geometry,
 
 }  // namespace
 
-std::optional<Tensor> int8_input_gradient(const Tensor& g, const KernelCodes& kernel) {
+std::vector<std::int8_t> transposed_matrix(std::span<const std::int8_t> matrix, Index rows) {
+  std::vector<std::int8_t> result(matrix.size());
+  transpose(matrix.data(), rows, static_cast<Index>(matrix.size()) / rows, result.data());
+  return result;
+}
+
+std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel) {
   const Index rows = g.dim(0);
   const Index units = g.dim(1);
-  const auto inputs = static_cast<Index>(kernel.codes.size()) / units;
-  const std::optional<GradientCodes> codes = coded(g, kernel.scales, 1);
-  if (!codes) return std::nullopt;
+  const auto inputs = static_cast<Index>(kernel.values.size()) / units;
+  const std::optional<QuantizedGradient> quantized = quantized_by(g, kernel.scales, 1);
+  if (!quantized) return std::nullopt;
   Tensor result({rows, inputs});
   float* const to = result.mutable_data();
-  const PackedS8 weights(kernel.codes.data(), inputs, units);
-  gemm_s8(rows, codes->codes.data(), units, weights, {},
+  const PackedS8 weights(kernel.values.data(), inputs, units);
+  gemm_s8(rows, quantized->values.data(), units, weights, {},
           [&](Index begin, Index end, std::int32_t* sums) {
             for (Index i = begin; i < end; ++i, sums += inputs) {
-              const float scale = codes->scales[size_of(i)];
+              const float scale = quantized->scales[size_of(i)];
               float* const out = to + i * inputs;
               for (std::size_t j = 0; j < size_of(inputs); ++j) {
                 out[j] = static_cast<float>(sums[j]) * scale;
@@ -304,28 +313,28 @@ std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
 }
 
 std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                          const KernelCodes& kernel) {
+                                          const QuantizedKernel& kernel) {
   assert(geometry.groups == 1);
   const Index outputs = geometry.window.outputs();
-  std::optional<GradientCodes> codes =
-      coded(g.reshape({geometry.rows(), geometry.filters}), kernel.scales, outputs);
-  if (!codes) return std::nullopt;
+  std::optional<QuantizedGradient> quantized =
+      quantized_by(g.reshape({geometry.rows(), geometry.filters}), kernel.scales, outputs);
+  if (!quantized) return std::nullopt;
   const Conv2DGeometry backwards{.window = {back(geometry.window.y), back(geometry.window.x)},
                                  .images = 1,
                                  .channels = geometry.filters,
                                  .filters = geometry.channels};
   const detail::ConvSums sums(backwards,
-                              detail::pack_groups(backwards, turned(geometry, kernel.codes)), {},
+                              detail::pack_groups(backwards, turned(geometry, kernel.values)), {},
                               /*input_zero_point=*/0);
   Tensor result(geometry.input_shape());
   float* const to = result.mutable_data();
   const Index pixels = geometry.window.inputs();
   const Index channels = geometry.channels;
-  const std::vector<std::int8_t> images = spread(geometry, std::move(codes->codes));
+  const std::vector<std::int8_t> images = spread(geometry, std::move(quantized->values));
   sums.sums(geometry.images, images.data(),
             [&](Index /*group*/, Index begin, Index end, std::int32_t* found) {
               for (Index i = begin; i < end; ++i, found += channels) {
-                const float scale = codes->scales[size_of(i / pixels)];
+                const float scale = quantized->scales[size_of(i / pixels)];
                 float* const out = to + i * channels;
                 for (std::size_t c = 0; c < size_of(channels); ++c) {
                   out[c] = static_cast<float>(found[c]) * scale;

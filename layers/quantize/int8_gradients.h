@@ -15,19 +15,22 @@
 
 namespace octet {
 
+/// The matrix [columns, rows] of a matrix [rows, columns].
+std::vector<std::int8_t> transposed_matrix(std::span<const std::int8_t> matrix, Index rows);
+
 /// Changes the rows [begin, end) of a kernel's gradient, of one number per unit.
 using FinishRows = std::function<void(Index begin, Index end, float* rows)>;
 
-/// Weights as the gradient of the input reads them: codes in the order of the kernel, whose last
-/// axis are units, and a scale for all units or for each.
-struct KernelCodes {
-  std::span<const std::int8_t> codes;
+/// Weights as the gradient of the input reads them: quantized values in the order of the kernel,
+/// whose last axis are units, and a scale for all units or for each.
+struct QuantizedKernel {
+  std::span<const std::int8_t> values;
   std::span<const float> scales;
 };
 
 /// Computes the gradient [rows, inputs] of the input of a product from that of its sums, g [rows,
 /// units]. None where g has a value that is not finite.
-std::optional<Tensor> int8_input_gradient(const Tensor& g, const KernelCodes& kernel);
+std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel);
 
 /// Computes the gradient [inputs, units] of the kernel of a product for an input [rows, inputs]
 /// with the scale and the zero point `params`. None as above.
@@ -37,7 +40,7 @@ std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
 
 /// Computes the same gradients of a convolution of one group; g is [images, height, width, units].
 std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                          const KernelCodes& kernel);
+                                          const QuantizedKernel& kernel);
 std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            std::span<const std::int8_t> x,
                                            const QuantParams& params, const Tensor& g,

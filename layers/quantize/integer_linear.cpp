@@ -221,7 +221,8 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   update(integers, layer, x, kernel_params, grid, owner);
   auto operands = std::make_shared<Operands>(
       Operands{x, x.requires_grad(), layer.kernel, layer.bias, integers.sums,
-               integers.weight_params, grid.scale(), owner, std::move(learned), backward});
+               integers.weight_params, grid.scale(), owner, std::move(learned),
+               has_int8_gradients(layer) ? backward : Backward::float32});
   const WeightedSums& form = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 

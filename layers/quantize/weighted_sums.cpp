@@ -21,19 +21,6 @@
 namespace octet {
 namespace {
 
-/// Weights [units, inputs of a unit] in the order of a kernel, whose last axis are units.
-std::vector<std::int8_t> units_last(std::span<const std::int8_t> weights, Index units) {
-  const Index inputs = static_cast<Index>(weights.size()) / units;
-  std::vector<std::int8_t> kernel(weights.size());
-  for (Index u = 0; u < units; ++u) {
-    for (Index i = 0; i < inputs; ++i) {
-      kernel[static_cast<std::size_t>(i * units + u)] =
-          weights[static_cast<std::size_t>(u * inputs + i)];
-    }
-  }
-  return kernel;
-}
-
 /// FULLY_CONNECTED.
 class DenseSumsOfLayer final : public WeightedSums {
  public:
@@ -70,15 +57,15 @@ class DenseSumsOfLayer final : public WeightedSums {
   }
 
   std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
-    const std::vector<std::int8_t> kernel = units_last(sums_.weights().unpack(), units());
+    const std::vector<std::int8_t> kernel = transposed_matrix(sums_.weights().unpack(), units());
     std::optional<Tensor> result = octet::int8_input_gradient(g, {kernel, scales_});
     if (result) result = result->reshape(x_shape_);
     return result;
   }
-  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> codes,
+  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                              const QuantParams& params, const Tensor& g,
                                              const FinishRows& finish) const override {
-    return octet::int8_kernel_gradient(codes, params, g, finish);
+    return octet::int8_kernel_gradient(x, params, g, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -194,15 +181,13 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   }
 
   std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
-    if (geometry_.groups != 1) return {};
-    const std::vector<std::int8_t> kernel = units_last(weights(), units());
+    const std::vector<std::int8_t> kernel = transposed_matrix(weights(), units());
     return octet::int8_input_gradient(geometry_, g, {kernel, scales()});
   }
-  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> codes,
+  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                              const QuantParams& params, const Tensor& g,
                                              const FinishRows& finish) const override {
-    if (geometry_.groups != 1) return {};
-    return octet::int8_kernel_gradient(geometry_, codes, params, g, finish);
+    return octet::int8_kernel_gradient(geometry_, x, params, g, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,

@@ -52,11 +52,11 @@ class WeightedSums {
   virtual ConvGradients gradients(const Tensor& x, const Tensor& g,
                                   const WantedGradients& wanted) const;
 
-  /// The gradients on int8, for codes of the input with these parameters; see int8_gradients.h.
-  /// None where has_int8_gradients() of the layer is false, and where g has a value that is not
-  /// finite.
+  /// The gradients on int8, for quantized values x of the input with these parameters; see
+  /// int8_gradients.h. None where g has a value that is not finite, and without
+  /// has_int8_gradients().
   virtual std::optional<Tensor> int8_input_gradient(const Tensor& /*g*/) const { return {}; }
-  virtual std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> /*codes*/,
+  virtual std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> /*x*/,
                                                      const QuantParams& /*params*/,
                                                      const Tensor& /*g*/,
                                                      const FinishRows& /*finish*/) const {

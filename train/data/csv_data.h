@@ -13,10 +13,10 @@ namespace octet {
 ///
 /// Targets are numbers, [n, columns], those of a window being the last of its records', if there
 /// are several columns of them, if all are numbers and one is no whole number, or if
-/// DataOptions::numbers is set; else they are classes, which keep
-/// their texts as names and are sorted, whole numbers by value. Examples of one group, or windows
-/// of records in a row, are one group of LoadedData. Throws as read_csv_rows(), and FormatError
-/// where no window is full or a target is no number.
+/// DataOptions::numbers is set; else they are classes, which keep their texts as names and are
+/// sorted, whole numbers by value. Examples of one group, or windows of records in a row, are one
+/// group of LoadedData. Throws as read_csv_rows(), and FormatError where no window is full or a
+/// target is no number.
 LoadedData load_csv_data(const std::filesystem::path& file, const DataOptions& options = {});
 
 /// Reads CSV files, each of the class that list_class_files() gives it. All columns but the ignored

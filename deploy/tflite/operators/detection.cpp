@@ -5,8 +5,7 @@
 #include <octet/runtime/operators/detection_post_process.h>
 
 #include <array>
-#include <limits>
-#include <type_traits>
+#include <utility>
 
 namespace octet::detail {
 namespace {
@@ -31,11 +30,9 @@ void read_value(float& field, const flexbuffers::Reference& found, std::string_v
 
 void read_value(std::int32_t& field, const flexbuffers::Reference& found, std::string_view name,
                 std::string_view who) {
-  using Limits = std::numeric_limits<std::int32_t>;
-  // A value above int64 is negative as one of its own.
-  const bool is_large = found.IsUInt() && found.AsUInt64() > std::uint64_t{Limits::max()};
-  if (!found.IsIntOrUint() || is_large || found.AsInt64() < Limits::min() ||
-      found.AsInt64() > Limits::max()) {
+  const bool fits = found.IsUInt() ? std::in_range<std::int32_t>(found.AsUInt64())
+                                   : std::in_range<std::int32_t>(found.AsInt64());
+  if (!found.IsIntOrUint() || !fits) {
     fail_tflite("{}: expected an integer of 32 bits as option {}", who, name);
   }
   field = found.AsInt32();
