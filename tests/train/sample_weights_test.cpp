@@ -5,6 +5,7 @@
 #include <octet/layers/concatenate.h>
 #include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/data/data_description.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/data/image_augmentation.h>
 #include <octet/train/data/normalization.h>
@@ -169,6 +170,12 @@ TEST(OtherFeatures, KeepWhatBelongsToTheExamples) {
   EXPECT_EQ(other.example_shape(), (Shape{2, 3}));
   EXPECT_EQ(other.target_shape(), (Shape{2}));
   EXPECT_EQ(other.targets(1, 2).values().at({0, 1}), 4.0F);
+  // What describes files describes features of their shape.
+  const Dataset described = Dataset(images).with_description(
+      std::make_shared<DataDescription>(DataDescription{.format = "images", .shape = {4, 4}}));
+  EXPECT_EQ(center_crop(described, 2, 3).description(), nullptr);
+  EXPECT_EQ(normalized(described, measure_normalization(described)).description(),
+            described.description());
   expect_throws<InvalidArgument>([&] { images.with_features(clouds(3)); },
                                  {"features of one input for its 2 examples, in memory, found 3"});
 }
