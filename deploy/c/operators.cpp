@@ -102,7 +102,8 @@ std::optional<CRowwise> elementwise_rows(const KernelSource& source) {
 
 COverlap window_overlap(const KernelSource& source, const Window& window, bool windows_are_copied) {
   const std::int64_t channels = source.input().shape[3];
-  const std::int64_t units = source.output().shape[3];
+  // MEAN need not keep the axes in front.
+  const std::int64_t units = source.output().shape.back();
   const auto pixel = [](const WindowAxis& axis, std::int64_t output) {
     return std::clamp<std::int64_t>(axis.first(output), 0, axis.input - 1);
   };

@@ -197,6 +197,20 @@ INSTANTIATE_TEST_SUITE_P(Operators, COverlaps,
                                            OpCode::max_pool_2d),
                          [](const auto& op) { return std::string(to_string(op.param)); });
 
+TEST(COverlaps, OfAMeanDoNotDependOnTheAxesThatItKeeps) {
+  const auto lead = [](bool keeps, std::vector<std::int32_t> shape) {
+    RawModelBuilder b;
+    const std::int32_t x = b.activation("x", {2, 3, 4, 5}, DType::int8, quant(0.03F, 3));
+    const std::int32_t y = b.activation("y", std::move(shape), DType::int8, quant(0.02F, 1));
+    b.op(OpCode::mean, {x}, y, MeanAttributes{.keep_dims = keeps});
+    const detail::KernelSource source(b.model, b.model.operators[0], Rounding::double_rounding);
+    return detail::c_operator(OpCode::mean).overlap(detail::CPlan{}, source, 0)->lead;
+  };
+  // The second image ends at byte 10 of the output and begins at byte 60 of the input.
+  EXPECT_EQ(lead(true, {2, 1, 1, 5}), 5);
+  EXPECT_EQ(lead(false, {2, 5}), 5);
+}
+
 /// One past the last byte of a group's weights that kOutputsMve reads: two units alternate, and
 /// those of four are read in vectors of 16 values each.
 std::int64_t read_by_helium(std::int64_t depth, std::int64_t units) {
