@@ -9,7 +9,6 @@
 #include <atomic>
 #include <functional>
 #include <set>
-#include <unordered_set>
 #include <utility>
 
 namespace octet {
@@ -21,19 +20,24 @@ namespace {
 
 thread_local bool tape_is_on = true;
 std::atomic<std::uint64_t> next_sequence{1};
+std::atomic<std::uint64_t> next_pass{1};
 
-/// Every node that `root` depends on, the latest first.
+/// Every node that `root` depends on, the latest first; each gets its position.
 std::vector<std::shared_ptr<Node>> nodes_latest_first(const std::shared_ptr<Node>& root) {
+  const std::uint64_t pass = next_pass.fetch_add(1, std::memory_order_relaxed);
   std::vector<std::shared_ptr<Node>> found = {root};
-  std::unordered_set<const Node*> seen = {root.get()};
+  root->pass = pass;
   for (std::size_t i = 0; i < found.size(); ++i) {
     for (const Tensor& input : found[i]->inputs) {
       if (!input.defined()) continue;
       const auto& node = TensorAccess::node(input);
-      if (node != nullptr && seen.insert(node.get()).second) found.push_back(node);
+      if (node == nullptr || node->pass == pass) continue;
+      node->pass = pass;
+      found.push_back(node);
     }
   }
   std::ranges::sort(found, std::greater<>(), [](const auto& node) { return node->sequence; });
+  for (std::size_t i = 0; i < found.size(); ++i) found[i]->position = i;
   return found;
 }
 
@@ -273,7 +277,7 @@ class BackwardPass {
   void add_part(const Node& node, const Tensor& gradient) {
     const Tensor& input = node.inputs.front();
     if (const auto& source = TensorAccess::node(input)) {
-      node.add_gradient(gradient, sum_of(*source).writable(input.shape()));
+      node.add_gradient(gradient, sums_[source->position].writable(input.shape()));
       return;
     }
     Tensor whole = Tensor::zeros(input.shape());
@@ -288,18 +292,11 @@ class BackwardPass {
       if (!gradients[i].defined() || !input.requires_grad()) continue;
       check_gradient(node, input, gradients[i]);
       if (const auto& source = TensorAccess::node(input)) {
-        sum_of(*source).add(std::move(gradients[i]));
+        sums_[source->position].add(std::move(gradients[i]));
       } else {
         add_to_leaf(input, std::move(gradients[i]));
       }
     }
-  }
-
-  /// Nodes are sorted by their numbers.
-  Sum& sum_of(const Node& node) {
-    const auto found = std::ranges::lower_bound(nodes_, node.sequence, std::greater<>(),
-                                                [](const auto& each) { return each->sequence; });
-    return sums_[static_cast<std::size_t>(found - nodes_.begin())];
   }
 
   std::vector<std::shared_ptr<Node>> nodes_;

@@ -2,6 +2,7 @@
 
 #include <octet/core/autograd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -39,6 +40,9 @@ struct Node {
   std::optional<SavedResult> result;
   /// Nodes are numbered as they are made: later ones depend only on earlier ones.
   std::uint64_t sequence = 0;
+  /// The last backward pass that has found the node, and its place there.
+  std::uint64_t pass = 0;
+  std::size_t position = 0;
   /// Whose op it is, for a Profile; empty where none is made.
   std::string owner;
   bool freed = false;

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/elementwise.h>
@@ -8,6 +9,7 @@
 #include <octet/core/ops/map_function.h>
 #include <octet/core/ops/reduction.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -19,12 +21,19 @@ using detail::broadcast_map;
 using detail::map;
 using detail::sum_to_shape;
 
+/// f(a, b), whose operands broadcast to `shape`.
+template <class F>
+Tensor elements(const Shape& shape, F f, const Tensor& a, const Tensor& b) {
+  return a.shape() == shape && b.shape() == shape ? detail::map_where_read(f, a, b)
+                                                  : broadcast_map(shape, f, a, b);
+}
+
 /// Records y = f(a, b). da(g, a, b) and db(g, a, b) are an element's share of the gradient; where
 /// an operand was repeated, its shares are added up.
 template <class F, class Da, class Db>
 Tensor binary(std::string_view operation, const Tensor& a, const Tensor& b, F f, Da da, Db db) {
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
-  const Tensor result = broadcast_map(shape, f, a, b);
+  const Tensor result = elements(shape, f, a, b);
   return record(operation, result, {a, b}, [a, b, da, db](const Tensor& g) {
     std::vector<Tensor> grads(2);
     if (a.requires_grad()) {
@@ -52,11 +61,14 @@ Tensor unary(std::string_view operation, Work work, const Tensor& x, F f, Df df,
 /// Where one is NaN, neither comparison holds and both sides get all of g.
 float share(float g, bool loses, bool ties) { return loses ? 0.0F : (ties ? 0.5F * g : g); }
 
+/// Elements that inside_window() computes at once where they are computed on demand.
+constexpr Index kWindowPart = 1024;
+
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes("add", a.shape(), b.shape());
-  const Tensor y = broadcast_map(
+  const Tensor y = elements(
       shape, [](float p, float q) { return p + q; }, a, b);
   const auto backward = [a, b](const Tensor& g) {
     std::vector<Tensor> grads(2);
@@ -75,7 +87,7 @@ Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation) {
     const float above = sum <= lo ? lo : sum;
     return above >= hi ? hi : above;
   };
-  const Tensor y = map(Work::map_floats, clamped_sum, a, b);
+  const Tensor y = detail::map_where_read(clamped_sum, a, b);
   const GradientWindow window{-std::numeric_limits<float>::infinity(),
                               std::numeric_limits<float>::infinity(), lo, hi};
   const auto backward = [y = y.detach(), window](const Tensor& g) {
@@ -87,7 +99,7 @@ Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation) {
 
 Tensor sub(const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes("sub", a.shape(), b.shape());
-  const Tensor y = broadcast_map(
+  const Tensor y = elements(
       shape, [](float p, float q) { return p - q; }, a, b);
   const auto backward = [a, b](const Tensor& g) {
     std::vector<Tensor> grads(2);
@@ -181,10 +193,17 @@ Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& win
   // Before a write makes g forget what it is.
   const float* const gradient = g.data();
   float* out = result.mutable_data();
-  parallel_for(g.span().size(), parallel_grain(Work::map_floats),
-               [&, in = x.data()](std::size_t begin, std::size_t end) {
-                 kernels().passes.window_gradient(in + begin, gradient + begin, end - begin, window,
-                                                  out + begin);
+  const TensorRows reals(x, 1);
+  parallel_for(static_cast<std::size_t>(g.size()), parallel_grain(Work::map_floats),
+               [&](std::size_t begin, std::size_t end) {
+                 const auto last = static_cast<Index>(end);
+                 const ScratchBuffer<float, GradientWindow> memory(reals.scratch(kWindowPart));
+                 for (auto at = static_cast<Index>(begin); at < last; at += kWindowPart) {
+                   const Index next = std::min(last, at + kWindowPart);
+                   kernels().passes.window_gradient(
+                       reals.read(at, next, memory.data()), gradient + at,
+                       static_cast<std::size_t>(next - at), window, out + at);
+                 }
                });
   return result;
 }

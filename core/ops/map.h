@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/ops/real_parts.h>
 #include <octet/core/parallel.h>
 #include <octet/core/strides.h>
 #include <octet/core/tensor.h>
@@ -17,18 +18,47 @@ inline std::size_t row_grain(Work work, Index row_size) {
   return parallel_grain(work, static_cast<std::size_t>(row_size));
 }
 
+/// out[i] = f(elements begin + i of `in`...) for the elements [begin, end).
+template <class F, std::size_t N, std::size_t... n>
+void map_parts(const F& f, std::size_t begin, std::size_t end, float* out,
+               const std::array<RealParts, N>& in, std::index_sequence<n...>) {
+  std::array<std::array<float, RealParts::kMost>, N> memory;
+  const auto run = [&f](float* to, std::size_t count, const auto*... from) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = f(from[i]...);
+  };
+  while (begin < end) {
+    const std::size_t next = std::min(end, begin + RealParts::kMost);
+    run(out, next - begin, in[n].read(begin, next, memory[n].data())...);
+    out += next - begin;
+    begin = next;
+  }
+}
+
 /// f of the elements of tensors of one shape, in one pass.
 template <class F, class... Rest>
 Tensor map(Work work, F f, const Tensor& first, const Rest&... rest) {
+  constexpr std::size_t kCount = 1 + sizeof...(Rest);
+  const std::array<RealParts, kCount> in = {RealParts(first), RealParts(rest)...};
   Tensor result(first.shape());
   float* out = result.mutable_data();
-  const auto run = [f, out](std::size_t begin, std::size_t end, const auto*... in) {
-    for (std::size_t i = begin; i < end; ++i) out[i] = f(in[i]...);
-  };
-  parallel_for(
-      static_cast<std::size_t>(result.size()), parallel_grain(work),
-      [&](std::size_t begin, std::size_t end) { run(begin, end, first.data(), rest.data()...); });
+  parallel_for(static_cast<std::size_t>(result.size()), parallel_grain(work),
+               [&](std::size_t begin, std::size_t end) {
+                 map_parts(f, begin, end, out + begin, in, std::make_index_sequence<kCount>());
+               });
   return result;
+}
+
+/// map() of two tensors; where both store int8, its result is computed where it is read: limits are
+/// measured and gradients masked part by part.
+template <class F>
+Tensor map_where_read(F f, const Tensor& a, const Tensor& b) {
+  const std::array<RealParts, 2> in = {RealParts(a), RealParts(b)};
+  if (!in[0].computes() || !in[1].computes()) return map(Work::map_floats, f, a, b);
+  constexpr std::size_t kGrain = 4 * RealParts::kMost;
+  const auto compute = [in, f](std::size_t begin, std::size_t end, float* out, MemoryParts) {
+    map_parts(f, begin, end, out, in, std::make_index_sequence<2>());
+  };
+  return TensorAccess::lazy(a.shape(), {kGrain, compute, 1});
 }
 
 /// One operand of an inner loop: it moves along, or stays at one element.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace octet::detail {
 
@@ -22,6 +23,31 @@ inline std::array<float, 256> reals_of_codes(const QuantParams& params) {
   return real;
 }
 
+/// f of the real values of all codes of int8. One without state keeps those of the last parameters:
+/// the steps of a scan share theirs.
+template <class F>
+std::array<float, 256> table_of(const F& f, const QuantParams& params) {
+  struct Kept {
+    float scale = 0.0F;
+    std::int32_t zero_point = 0;
+    std::array<float, 256> values;
+  };
+  const auto filled = [&] {
+    std::array<float, 256> table = reals_of_codes(params);
+    for (float& value : table) value = f(value);
+    return table;
+  };
+  if constexpr (std::is_empty_v<F>) {
+    thread_local Kept kept;
+    if (kept.scale != params.scale() || kept.zero_point != params.zero_point()) {
+      kept = {params.scale(), params.zero_point(), filled()};
+    }
+    return kept.values;
+  } else {
+    return filled();
+  }
+}
+
 /// f of the elements of x, for an f that is worth a table: where x stores int8, f runs once for
 /// each of their 256 real values.
 template <class F>
@@ -33,8 +59,7 @@ Tensor map_function(F f, const Tensor& x) {
   if (codes == nullptr || x.quantization() == nullptr || size <= kValues) {
     return map(Work::transcendental, f, x);
   }
-  std::array<float, kValues> table = reals_of_codes(*x.quantization());
-  for (float& value : table) value = f(value);
+  const std::array<float, kValues> table = table_of(f, *x.quantization());
   Tensor y(x.shape());
   float* const out = y.mutable_data();
   parallel_for(size, parallel_grain(Work::map_floats), [&](std::size_t begin, std::size_t end) {

@@ -36,8 +36,8 @@ std::optional<Shape> resolve(const Shape& wanted, Index count) {
   return wanted.with_dim(axis, count / rest);
 }
 
-/// Walks `axes`, which lie in `strided`, in order: move(a, b) for each element of it and its like
-/// among the neighbours in `dense`.
+/// Walks `axes`, which lie in `strided`, in order: move(a, step, b, count) for `count` elements of
+/// it, `step` apart, and their likes, neighbours in `dense`.
 template <class Strided, class Dense, class Move>
 void walk_strided(const std::vector<Axis<1>>& axes, Strided* strided, Dense* dense, Move&& move) {
   const Axis<1> inner = axes.empty() ? Axis<1>{1, {1}} : axes.back();
@@ -47,14 +47,8 @@ void walk_strided(const std::vector<Axis<1>>& axes, Strided* strided, Dense* den
                [&](std::size_t begin, std::size_t end) {
                  Walk<1> row(outer, static_cast<Index>(begin));
                  for (std::size_t i = begin; i < end; ++i, row.next()) {
-                   Strided* from = strided + row.offset(0);
-                   Dense* to = dense + static_cast<Index>(i) * inner.extent;
-                   const Index step = inner.strides[0];
-                   if (step == 1) {  // Neighbours are moved several at a time.
-                     for (Index j = 0; j < inner.extent; ++j) move(from[j], to[j]);
-                   } else {
-                     for (Index j = 0; j < inner.extent; ++j) move(from[j * step], to[j]);
-                   }
+                   move(strided + row.offset(0), inner.strides[0],
+                        dense + static_cast<Index>(i) * inner.extent, inner.extent);
                  }
                });
 }
@@ -82,7 +76,13 @@ Tensor moved(const Tensor& x, const Shape& shape, Copy&& copy) {
 /// One copy: out's neighbours are `axes` walked in order.
 template <class T>
 void copy_strided(const std::vector<Axis<1>>& axes, const T* in, T* out) {
-  walk_strided(axes, in, out, [](const T& from, T& to) { to = from; });
+  walk_strided(axes, in, out, [](const T* from, Index step, T* to, Index count) {
+    if (step == 1) {  // Neighbours are moved several at a time.
+      std::copy_n(from, count, to);
+    } else {
+      for (Index i = 0; i < count; ++i) to[i] = from[i * step];
+    }
+  });
 }
 
 void check_slices(const Shape& shape, const std::vector<AxisSlice>& axes) {
@@ -233,7 +233,13 @@ Tensor slice(const Tensor& x, const std::vector<AxisSlice>& axes) {
   return detail::record_part("slice", y, x, [loop, first](const Tensor& g, Tensor& sum) {
     if (g.size() == 0) return;
     walk_strided(loop, sum.mutable_data() + first, g.data(),
-                 [](float& to, const float& from) { to += from; });
+                 [](float* to, Index step, const float* from, Index count) {
+                   if (step == 1) {
+                     for (Index i = 0; i < count; ++i) to[i] += from[i];
+                   } else {
+                     for (Index i = 0; i < count; ++i) to[i * step] += from[i];
+                   }
+                 });
   });
 }
 

@@ -22,11 +22,13 @@ class Map final : public Kernel {
       : size_(static_cast<std::size_t>(size)), function_(std::move(function)) {}
 
   void run(const KernelArguments& a) const override {
-    const auto* x = a.input<From>();
-    auto* y = a.to<To>();
+    // Copies: what bytes are written to might otherwise be the function's table.
+    const auto apply = [function = function_](const From* x, To* y, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) y[i] = function(x[i]);
+    };
     parallel_for(static_cast<std::size_t>(a.samples) * size_, kElementsPerChunk,
                  [&](std::size_t begin, std::size_t end) {
-                   for (std::size_t i = begin; i < end; ++i) y[i] = function_(x[i]);
+                   apply(a.input<From>() + begin, a.to<To>() + begin, end - begin);
                  });
   }
 

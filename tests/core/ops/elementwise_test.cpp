@@ -2,10 +2,17 @@
 #include <octet/core/ops/activation.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/quantized_tensor.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/random.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -151,6 +158,85 @@ TEST(Elementwise, GradientsPassInsideAWindowInPiecesOfAnySize) {
     }
     return std::vector<Tensor>{passed};
   });
+}
+
+/// Drawn int8 with a scale and a zero point.
+Tensor drawn_codes(const Shape& shape, std::uint64_t seed, float scale, std::int32_t zero_point) {
+  const auto size = static_cast<std::size_t>(shape.size());
+  const auto codes = std::make_shared<std::int8_t[]>(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    codes[i] =
+        static_cast<std::int8_t>(static_cast<std::int64_t>(Random(seed).bits(i) >> 24U) - 128);
+  }
+  const QuantParams grid = QuantParams::per_tensor(scale, zero_point);
+  return quantized_tensor(shape, std::make_shared<const QuantParams>(grid), codes);
+}
+
+/// The same values stored as floats.
+Tensor as_floats(const Tensor& x) {
+  Tensor real(x.shape());
+  std::ranges::copy(x.span(), real.mutable_data());
+  return real;
+}
+
+TEST(Elementwise, OpsOnInt8EqualThoseOnTheirRealValues) {
+  using Op = std::function<Tensor(const Tensor&, const Tensor&)>;
+  const std::vector<Op> ops = {
+      [](const Tensor& a, const Tensor& b) { return a + b; },
+      [](const Tensor& a, const Tensor& b) { return add(a, b, FusedActivation::relu6); },
+      [](const Tensor& a, const Tensor& b) { return a - b; },
+      [](const Tensor& a, const Tensor& b) { return a * b; },
+      [](const Tensor& a, const Tensor& b) { return maximum(a, b); },
+      [](const Tensor& a, const Tensor&) { return sigmoid(a); }};
+  // Off and beyond the parts that loops read at once; the last is broadcast.
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{7}, {7}}, {{3, 1024}, {3, 1024}}, {{5, 7, 4003}, {5, 7, 4003}}, {{9, 301}, {301}}};
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const Tensor a = drawn_codes(shapes[i].first, 2 * i, 0.031F, -7);
+    const Tensor b = drawn_codes(shapes[i].second, 2 * i + 1, 0.0173F + static_cast<float>(i), 12);
+    const Tensor g = random_tensor(shapes[i].first, 50 + i);
+    for (const Op& op : ops) {
+      // A clamped sum takes no others.
+      if (&op == &ops[1] && shapes[i].first != shapes[i].second) continue;
+      const auto run = [&](const Tensor& left, const Tensor& right) {
+        Tensor x = leaf(left.detach());
+        Tensor y = leaf(right.detach());
+        Tensor z = op(x, y);
+        const MinMax limits = detail::TensorAccess::limits(z);
+        const Tensor masked = inside_window(z, g, {-1.0F, 1.0F, -0.5F, 5.0F});
+        z.backward(g.clone());
+        Tensor of_y = y.grad().defined() ? y.grad() : Tensor::zeros(y.shape());
+        return std::vector<Tensor>{Tensor::from({2}, {limits.min, limits.max}), masked, x.grad(),
+                                   of_y, z.detach()};
+      };
+      expect_same_on_any_threads([&] {
+        const std::vector<Tensor> found = run(a, b);
+        const std::vector<Tensor> expected = run(as_floats(a), as_floats(b));
+        for (std::size_t n = 0; n < found.size(); ++n) {
+          EXPECT_TRUE(std::ranges::equal(found[n].span(), expected[n].span())) << i << " " << n;
+        }
+        return found;
+      });
+    }
+  }
+}
+
+TEST(Elementwise, SumsOfInt8AreComputedWhereTheyAreRead) {
+  const Tensor sum = drawn_codes({2, 3000}, 1, 0.031F, -7) + drawn_codes({2, 3000}, 2, 0.02F, 5);
+  detail::TensorAccess::limits(sum);
+  inside_window(sum, random_tensor({2, 3000}, 3), {-1.0F, 1.0F, -0.5F, 5.0F});
+  EXPECT_NE(detail::TensorAccess::pending(sum), nullptr);
+  sum.data();
+  EXPECT_EQ(detail::TensorAccess::pending(sum), nullptr);
+}
+
+TEST(Elementwise, ATableIsThatOfTheParametersNotOfThoseBefore) {
+  const std::vector<std::pair<float, std::int32_t>> grids = {
+      {0.03F, 4}, {0.03F, 5}, {0.05F, 5}, {0.05F, 5}, {0.03F, 4}};
+  for (const auto& [scale, zero_point] : grids) {
+    const Tensor x = drawn_codes({5, 301}, 4, scale, zero_point);
+    EXPECT_TRUE(std::ranges::equal(tanh(x).span(), tanh(as_floats(x)).span()));
+  }
 }
 
 TEST(Elementwise, SameBytesOnAnyNumberOfThreads) {
