@@ -262,6 +262,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (!options.frozen.empty()) result["--freeze"] = joined(options.frozen);
   if (options.task) result["--task"] = to_string(*options.task);
   if (options.normalize) result["--normalize"] = "yes";
+  if (options.sgd) result["--optimizer"] = "sgd";
   if (options.weight_decay > 0.0F) {
     result["--weight-decay"] = fmt::format("{}", options.weight_decay);
   }

@@ -100,6 +100,11 @@ std::string backward_text(const Model& quantized) {
 }
 
 std::unique_ptr<Optimizer> optimizer_of(const Options& options, Schedule schedule) {
+  if (options.sgd) {
+    return std::make_unique<Sgd>(
+        std::move(schedule),
+        SgdOptions{.momentum = 0.9F, .nesterov = true, .weight_decay = options.weight_decay});
+  }
   // AdamW without a decay has another name in checkpoints.
   if (options.weight_decay == 0.0F) return std::make_unique<Adam>(std::move(schedule));
   return std::make_unique<AdamW>(std::move(schedule),
