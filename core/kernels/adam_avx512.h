@@ -134,7 +134,7 @@ static void adam_of(float* w, float* m, float* v, const float* g, std::size_t si
   passes::adam_of<decays>(w + i, m + i, v + i, g + i, size - i, step);
   if (range == nullptr) return;
   if (!find_range(extremes, *range)) {
-    return passes::min_max(w, size, &range->min, &range->max, &range->finite);
+    return passes::min_max<16>(w, size, &range->min, &range->max, &range->finite);
   }
   for (; i < size; ++i) {
     range->min = w[i] < range->min ? w[i] : range->min;

@@ -88,40 +88,54 @@ static void mask_columns(const float* __restrict x, std::size_t rows, std::size_
   }
 }
 
-/// Compares in independent lanes, so that the loop vectorises without reordering a comparison.
+/// Compares in vectors of their own, which do not wait for each other.
+template <int lanes>
 static void min_max(const float* __restrict x, std::size_t size, float* min, float* max,
                     bool* finite) {
-  constexpr std::size_t kLanes = 32;
-  float low[kLanes];
-  float high[kLanes];
-  float poison[kLanes];
-  for (std::size_t j = 0; j < kLanes; ++j) {
-    low[j] = high[j] = x[0];
-    poison[j] = 0.0F;
-  }
+  using Vector = LanesOf<float, lanes>;
+  constexpr int kVectors = 4;
+  constexpr std::size_t kStep = std::size_t{kVectors} * lanes;
+  float lowest = x[0];
+  float highest = x[0];
   // 0 * v is 0 for a finite v, NaN for an infinite one or NaN.
+  float poison = 0.0F;
+  const auto look_at = [&](float low, float high, float spoiled) {
+    lowest = low < lowest ? low : lowest;
+    highest = high > highest ? high : highest;
+    poison += spoiled;
+  };
   std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const float v = x[i + j];
-      low[j] = v < low[j] ? v : low[j];
-      high[j] = v > high[j] ? v : high[j];
-      poison[j] += 0.0F * v;
+  if (size >= kStep) {
+    Vector low[kVectors];
+    Vector high[kVectors];
+    Vector spoiled[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      low[v] = high[v] = Vector{} + x[0];
+      spoiled[v] = Vector{};
     }
+    for (; i + kStep <= size; i += kStep) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        Vector value;
+        load(x + i + v * lanes, value);
+        low[v] = value < low[v] ? value : low[v];
+        high[v] = value > high[v] ? value : high[v];
+        spoiled[v] += 0.0F * value;
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 1; v < kVectors; ++v) {
+      low[0] = low[v] < low[0] ? low[v] : low[0];
+      high[0] = high[v] > high[0] ? high[v] : high[0];
+      spoiled[0] += spoiled[v];
+    }
+    for (int j = 0; j < lanes; ++j) look_at(low[0][j], high[0][j], spoiled[0][j]);
   }
-  for (std::size_t j = 0; i < size; ++i, ++j) {
-    low[j] = x[i] < low[j] ? x[i] : low[j];
-    high[j] = x[i] > high[j] ? x[i] : high[j];
-    poison[j] += 0.0F * x[i];
-  }
-  *min = low[0];
-  *max = high[0];
-  *finite = true;
-  for (std::size_t j = 0; j < kLanes; ++j) {
-    *min = low[j] < *min ? low[j] : *min;
-    *max = high[j] > *max ? high[j] : *max;
-    *finite = *finite && poison[j] == 0.0F;
-  }
+  for (; i < size; ++i) look_at(x[i], x[i], 0.0F * x[i]);
+  *min = lowest;
+  *max = highest;
+  *finite = poison == 0.0F;
   // Makes -0 into 0: which of the two was found depends on the order.
   *min += 0.0F;
   *max += 0.0F;
@@ -170,10 +184,11 @@ static void adam_of(float* __restrict w, float* __restrict m, float* __restrict 
 /// Without weight decay, 0 * w is not added, which changes no bit of finite numbers.
 static bool decays(const AdamStep& step) { return step.coupled != 0.0F || step.shrink != 0.0F; }
 
+template <int lanes>
 static void adam(float* w, float* m, float* v, const float* g, std::size_t size,
                  const AdamStep& step, MinMax* range) {
   decays(step) ? adam_of<true>(w, m, v, g, size, step) : adam_of<false>(w, m, v, g, size, step);
-  if (range != nullptr) min_max(w, size, &range->min, &range->max, &range->finite);
+  if (range != nullptr) min_max<lanes>(w, size, &range->min, &range->max, &range->finite);
 }
 
 inline constexpr int kSquare = 4;
@@ -311,9 +326,9 @@ static constexpr Passes all() {
           .norm_sums = norm_sums<sizes.lanes>,
           .norm_gradient = norm_gradient<sizes.lanes>,
           .add_to_totals = add_to_totals<sizes.lanes / 2>,
-          .min_max = min_max,
+          .min_max = min_max<sizes.lanes>,
           .min_max_bytes = min_max_bytes,
-          .adam = adam,
+          .adam = adam<sizes.lanes>,
           .pack_floats = pack_floats<sizes.f32_cols>,
           .pack_rows = pack_rows<sizes.f32_packed_rows>,
           .pack_code_rows = pack_code_rows<sizes.f32_packed_rows>,

@@ -85,6 +85,8 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   std::vector<Tensor> x;
   std::vector<float> widened;
   float widest = 1.0F;
+  x.reserve(step.inputs.size());
+  widened.reserve(step.inputs.size());
   for (const std::size_t input : step.inputs) {
     x.push_back(values_[input]);
     widened.push_back(widened_[input]);

@@ -101,6 +101,8 @@ std::vector<Tensor> run_on_codes(const OperatorsOfStep& operators, std::span<con
   const Index batch = one_batch(inputs, owner);
   std::vector<detail::StoredIntegers> held;
   std::vector<const std::byte*> from;
+  held.reserve(inputs.size());
+  from.reserve(inputs.size());
   for (const Tensor& x : inputs) {
     held.push_back(integers_of(x, require_grid(x, owner)));
     from.push_back(held.back().bytes());
@@ -198,6 +200,7 @@ PreparedStep::Operators prepared_operators(const Step& step, const StepInputs& i
                      step.parameter_inputs.empty();
   if (!keeps) return make();
   PreparedStep::Scales scales;
+  scales.inputs.reserve(in.x.size());
   for (const Tensor& x : in.x) {
     require_grid(x, scheme.owner);
     scales.inputs.push_back(x.quantization());
@@ -212,6 +215,7 @@ Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& re
                         const LearnedRange& learned) {
   const StepScheme& scheme = *step.scheme;
   std::vector<Tensor> x;
+  x.reserve(in.x.size());
   for (std::size_t i = 0; i < in.x.size(); ++i) {
     if (!step.reads_parameter(i)) x.push_back(in.x[i]);
   }

@@ -5,21 +5,27 @@
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/shared_range.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <limits>
-#include <vector>
 
 namespace octet {
 
 namespace {
 
 /// The smallest and the largest value of x, or NaN twice where one is not finite.
-Tensor limits_tensor(const Tensor& x) {
+std::array<float, 2> finite_limits(const Tensor& x) {
   const MinMax limits = detail::TensorAccess::limits(x);
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-  return limits.finite ? Tensor::from({2}, {limits.min, limits.max}) : Tensor::full({2}, kNaN);
+  return limits.finite ? std::array{limits.min, limits.max} : std::array{kNaN, kNaN};
 }
 
 }  // namespace
+
+Tensor SharedRange::seen() const {
+  return values_.empty() ? Tensor::from({std::ssize(limits_)}, limits_) : concatenate(values_, 0);
+}
 
 void SharedRange::watch(Quantizer& quantizer, const Tensor& x, std::size_t position,
                         const ForwardContext& context) {
@@ -36,19 +42,28 @@ void SharedRange::watch(Quantizer& quantizer, const Tensor& x, std::size_t posit
   }
   if (quantizer.frozen()) return;
   if (position == 0) {  // A pass that failed may have left something.
-    seen_.clear();
-    start_.reset();
+    forget();
     if (!quantizer.has_range()) start_.emplace(quantizer.observer());
   }
-  seen_.push_back(quantizer.observer().reads_only_limits() ? limits_tensor(x)
-                                                           : x.detach().reshape({x.size()}));
+  if (quantizer.observer().reads_only_limits()) {
+    std::ranges::copy(finite_limits(x), std::back_inserter(limits_));
+  } else {
+    values_.push_back(x.detach().reshape({x.size()}));
+  }
+  ++shown_;
   if (start_) {
     start_->restore();
-    quantizer.watch(concatenate(seen_, 0), context);
+    quantizer.watch(seen(), context);
   }
-  if (seen_.size() < count_) return;
-  if (!start_) quantizer.watch(concatenate(seen_, 0), context);
-  seen_.clear();
+  if (shown_ < count_) return;
+  if (!start_) quantizer.watch(seen(), context);
+  forget();
+}
+
+void SharedRange::forget() {
+  shown_ = 0;
+  values_.clear();
+  limits_.clear();
   start_.reset();
 }
 

@@ -24,8 +24,16 @@ class SharedRange {
              const ForwardContext& context);
 
  private:
+  /// What the steps of the pass have shown so far.
+  Tensor seen() const;
+  void forget();
+
   std::size_t count_ = 0;
-  std::vector<Tensor> seen_;
+  /// The steps that have shown their values.
+  std::size_t shown_ = 0;
+  /// Their values; or, where the observer reads only those, their limits: lowest, highest, ...
+  std::vector<Tensor> values_;
+  std::vector<float> limits_;
   /// In a pass that begins without a range: the observer in front of it.
   std::optional<detail::ObserverSnapshot> start_;
 };

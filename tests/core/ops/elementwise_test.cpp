@@ -164,10 +164,9 @@ TEST(Elementwise, GradientsPassInsideAWindowInPiecesOfAnySize) {
 Tensor drawn_codes(const Shape& shape, std::uint64_t seed, float scale, std::int32_t zero_point) {
   const auto size = static_cast<std::size_t>(shape.size());
   const auto codes = std::make_shared<std::int8_t[]>(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    codes[i] =
-        static_cast<std::int8_t>(static_cast<std::int64_t>(Random(seed).bits(i) >> 24U) - 128);
-  }
+  const Random random(seed);
+  std::int8_t* const to = codes.get();
+  for (std::size_t i = 0; i < size; ++i) to[i] = static_cast<std::int8_t>(random.bits(i) >> 24U);
   const QuantParams grid = QuantParams::per_tensor(scale, zero_point);
   return quantized_tensor(shape, std::make_shared<const QuantParams>(grid), codes);
 }
