@@ -187,6 +187,13 @@ Tensor clamp(const Tensor& x, float lo, float hi) {
       BackwardReads::inputs);
 }
 
+bool is_known_inside(const Tensor& x, const GradientWindow& window) {
+  if (!detail::TensorAccess::has_limits(x)) return false;
+  const MinMax known = detail::TensorAccess::limits(x);
+  return known.finite && known.min >= window.lo && known.max <= window.hi &&
+         known.min > window.above && known.max < window.below;
+}
+
 Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window,
                      const Tensor& to) {
   Tensor result = to.defined() ? to : Tensor(x.shape());

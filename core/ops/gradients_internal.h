@@ -4,6 +4,7 @@
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor.h>
 #include <octet/core/tensor_internal.h>
+#include <octet/core/transpose.h>
 
 #include <cstdint>
 #include <functional>
@@ -24,8 +25,15 @@ inline constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window,
                      const Tensor& to = {});
 
+/// Whether the limits of x are known, and all of it is inside the window: inside_window() is g.
+bool is_known_inside(const Tensor& x, const GradientWindow& window);
+
 /// The clamped sum of tensors of one shape, in one pass. No gradient passes where it is NaN.
 Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation);
+
+/// c, the result of batch_matmul(a, b, ...) however it was computed, with the gradients of that.
+Tensor record_batch_matmul(const Tensor& c, const Tensor& a, const Tensor& b, Transpose transpose_a,
+                           Transpose transpose_b);
 
 /// Rows of a tensor [..., row], which passes read a part at a time: of one that is computed on
 /// demand, that part is computed where it is read, and stays in the cache.

@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/matmul.h>
 #include <octet/core/parallel.h>
 
@@ -72,10 +73,9 @@ void check_operands(const Side& a, const Side& b) {
   check_inner("matmul", a, b);
 }
 
-/// The product, whose gradient is made of products of the same kind.
-Tensor recorded(std::string_view name, const Tensor& a, const Tensor& b, Transpose transpose_a,
-                Transpose transpose_b) {
-  const Tensor c = product({a, transpose_a}, {b, transpose_b});
+/// Puts the product c on the tape, whose gradient is made of products of the same kind.
+Tensor recorded(std::string_view name, const Tensor& c, const Tensor& a, const Tensor& b,
+                Transpose transpose_a, Transpose transpose_b) {
   return record(name, c, {a, b}, [=](const Tensor& g) {
     // For c = a' b': the gradient of a' is g b'^T, that of b' is a'^T g; and where a' = a^T, that
     // of a is the transpose of the former, b' g^T.
@@ -103,7 +103,8 @@ void check_matmul(const Tensor& a, const Tensor& b) {
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose transpose_b) {
   check_operands({a, transpose_a}, {b, transpose_b});
-  return recorded("matmul", a, b, transpose_a, transpose_b);
+  const Tensor c = product({a, transpose_a}, {b, transpose_b});
+  return recorded("matmul", c, a, b, transpose_a, transpose_b);
 }
 
 Tensor batch_matmul(const Tensor& a, const Tensor& b, Transpose transpose_a,
@@ -117,7 +118,12 @@ Tensor batch_matmul(const Tensor& a, const Tensor& b, Transpose transpose_a,
         describe(left), describe(right)));
   }
   check_inner("batch_matmul", left, right);
-  return recorded("batch_matmul", a, b, transpose_a, transpose_b);
+  return record_batch_matmul(product(left, right), a, b, transpose_a, transpose_b);
+}
+
+Tensor record_batch_matmul(const Tensor& c, const Tensor& a, const Tensor& b, Transpose transpose_a,
+                           Transpose transpose_b) {
+  return recorded("batch_matmul", c, a, b, transpose_a, transpose_b);
 }
 
 }  // namespace octet

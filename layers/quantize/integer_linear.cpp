@@ -110,10 +110,14 @@ struct IntegerLinear::Operands {
                  });
   }
 
-  /// Written to `to`, of as many elements as g.
+  /// Written to `to`, of as many elements as g, unless all of g passes.
   SumsGradient passed(const Tensor& real, const Tensor& g, const GradientWindow& window,
                       const Tensor& to) const {
-    return window_gradient_of_lines(real, g.reshape(real.shape()), sums->rows_per_line(), window,
+    const Tensor rows = g.reshape(real.shape());
+    if (is_known_inside(real, window)) {
+      return {rows, bias.defined() ? column_sums_of_lines(rows, sums->rows_per_line()) : Tensor()};
+    }
+    return window_gradient_of_lines(real, rows, sums->rows_per_line(), window,
                                     to.reshape(real.shape()));
   }
 

@@ -169,6 +169,7 @@ Tensor quantized(const Step& step, const StepInputs& in) {
 Tensor measured(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const bool by_operator = trains_on_integers(step, in.x);
+  if (by_operator && is_int8_matmul(step, in)) return integer_matmul(step, in);
   Tensor real;
   if (!by_operator || in.context.observes() || wants_gradient(step, in.x)) {
     real = run_in_floats(step, in);

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <octet/core/buffer.h>
+#include <octet/core/function_ref.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_s16.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/batch_matmul.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace octet::detail {
@@ -15,127 +15,130 @@ namespace {
 /// The most axes that runtimes take.
 constexpr std::size_t kMostMatmulAxes = 5;
 
-/// Where the two matrices of product `number` begin, in elements.
-std::array<Index, 2> matrices_at(const MatmulGeometry& g, Index number) {
-  std::array<Index, 2> offsets{};
-  for (auto axis = g.matrices.rbegin(); axis != g.matrices.rend(); ++axis) {
-    for (std::size_t i = 0; i < 2; ++i) offsets[i] += number % axis->extent * axis->strides[i];
-    number /= axis->extent;
+/// Rows of quantized values, or columns as rows, less their zero point.
+template <class T, class Term>
+void gather(const T* matrix, Index rows, Index depth, Index stride, Index step,
+            std::int32_t zero_point, Term* to) {
+  for (Index row = 0; row < rows; ++row, matrix += stride, to += depth) {
+    if (step == 1) {  // Neighbours are read several at a time.
+      for (Index k = 0; k < depth; ++k) to[k] = static_cast<Term>(matrix[k] - zero_point);
+    } else {
+      for (Index k = 0; k < depth; ++k) to[k] = static_cast<Term>(matrix[k * step] - zero_point);
+    }
   }
-  return offsets;
 }
 
-Index product_count(const MatmulGeometry& g) { return count_of<2>(g.matrices); }
+/// Writes the rows of the left matrix and the columns of the right one to `to`, less their zero
+/// points: where both begin.
+template <class T, class Term>
+std::pair<Term*, Term*> gathered(const MatmulGeometry& g,
+                                 const std::array<std::int32_t, 2>& zero_points, const T* left,
+                                 const T* right, Term* to) {
+  Term* const columns = to + g.rows * g.depth;
+  gather(left, g.rows, g.depth, g.row_stride, g.row_step, zero_points[0], to);
+  gather(right, g.columns, g.depth, g.column_stride, g.column_step, zero_points[1], columns);
+  return {to, columns};
+}
 
-/// Products of quantized values of type T, exact, and their rescaling.
+/// What gathered() writes, where values of the right matrix come in so many parts.
+std::size_t terms_of(const MatmulGeometry& g, Index parts) {
+  return static_cast<std::size_t>((g.rows + parts * g.columns) * g.depth);
+}
+
+/// Floats hold sums of so many products of int8 less a zero point exactly.
+constexpr Index kMostInFloats = (Index{1} << 24) / (255 * 255);
+
+/// Calls multiply(sample, number) for all products of all samples.
+void for_each_product(const MatmulGeometry& g, const KernelArguments& a,
+                      FunctionRef<void(Index sample, Index number)> multiply) {
+  const Index products = product_count(g);
+  const auto work = static_cast<std::size_t>(g.rows * g.columns * g.depth);
+  parallel_for(static_cast<std::size_t>(a.samples * products),
+               parallel_grain(Work::integer_multiply_adds, work),
+               [&](std::size_t begin, std::size_t end) {
+                 for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
+                   multiply(i / products, i % products);
+                 }
+               });
+}
+
+/// Where matrix `operand` of a product begins.
 template <class T>
-class IntegerMatmul final : public Kernel {
- public:
-  explicit IntegerMatmul(const KernelSource& source)
-      : g_(matmul_geometry(source)),
-        requantizer_(matmul_requantizer(source)),
-        zero_points_{source.input(0).quantization.zero_point(),
-                     source.input(1).quantization.zero_point()},
-        output_zero_point_(source.output().quantization.zero_point()),
-        start_(fits_floats() ? 0 : static_cast<std::size_t>(g_.columns)) {}
+const T* matrix_at(const KernelArguments& a, std::size_t operand, Index sample, Index offset) {
+  const std::byte* of_sample =
+      a.inputs[operand].data + static_cast<std::size_t>(sample) * a.inputs[operand].stride;
+  return reinterpret_cast<const T*>(of_sample) + offset;
+}
 
-  std::size_t bytes() const override { return start_.size() * sizeof(std::int64_t); }
+std::array<std::int32_t, 2> zero_points_of(const KernelSource& source) {
+  return {source.input(0).quantization.zero_point(), source.input(1).quantization.zero_point()};
+}
+
+class Int8Matmul final : public Kernel {
+ public:
+  explicit Int8Matmul(const KernelSource& source)
+      : sums_(matmul_geometry(source), zero_points_of(source)),
+        requantizer_(matmul_requantizer(source)),
+        output_zero_point_(source.output().quantization.zero_point()) {}
+
+  std::size_t bytes() const override { return sums_.bytes(); }
   std::size_t thread_bytes(Index /*samples*/) const override {
-    if (fits_floats()) {
-      return (terms() + sums()) * sizeof(float) + sums() * sizeof(std::int32_t) +
-             gemm_f32_thread_bytes(g_.rows, g_.columns, g_.depth);
-    }
-    return terms() * sizeof(std::int16_t) + sums() * (kParts * sizeof(std::int64_t) + 4);
+    return sums_.thread_bytes() + sums_.size() * sizeof(std::int32_t);
   }
 
   void run(const KernelArguments& a) const override {
-    const Index products = product_count(g_);
-    const auto work = static_cast<std::size_t>(g_.rows * g_.columns * g_.depth);
-    parallel_for(static_cast<std::size_t>(a.samples * products),
-                 parallel_grain(Work::integer_multiply_adds, work),
-                 [&](std::size_t begin, std::size_t end) {
-                   for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
-                     multiply(a, i / products, i % products);
-                   }
-                 });
+    const MatmulGeometry& g = sums_.geometry();
+    for_each_product(g, a, [&](Index sample, Index number) {
+      const auto offsets = matrices_at(g, number);
+      const ScratchBuffer<std::int32_t, Int8Matmul> sums(sums_.size());
+      sums_.write(matrix_at<std::int8_t>(a, 0, sample, offsets[0]),
+                  matrix_at<std::int8_t>(a, 1, sample, offsets[1]), sums.data());
+      std::int8_t* const y =
+          a.to<std::int8_t>() + (sample * product_count(g) + number) * g.rows * g.columns;
+      requantizer_.requantize({sums.data(), sums_.size()}, {y, sums_.size()}, output_zero_point_,
+                              -128, 127);
+    });
   }
 
  private:
-  /// int16 factors are multiplied as two numbers of 8 bits each.
-  static constexpr std::size_t kParts = sizeof(T);
+  Int8MatmulSums sums_;
+  Requantizer requantizer_;
+  std::int32_t output_zero_point_;
+};
 
-  /// Floats hold sums of so many products of int8 less a zero point exactly.
-  static constexpr Index kMostInFloats = (Index{1} << 24) / (255 * 255);
+/// int16 factors are multiplied as two numbers of 8 bits each.
+class Int16Matmul final : public Kernel {
+ public:
+  explicit Int16Matmul(const KernelSource& source)
+      : g_(matmul_geometry(source)),
+        requantizer_(matmul_requantizer(source)),
+        zero_points_(zero_points_of(source)),
+        start_(static_cast<std::size_t>(g_.columns)) {}
 
-  bool fits_floats() const { return sizeof(T) == 1 && g_.depth <= kMostInFloats; }
+  std::size_t bytes() const override { return start_.size() * sizeof(std::int64_t); }
+  std::size_t thread_bytes(Index /*samples*/) const override {
+    return terms_of(g_, kParts) * sizeof(std::int16_t) + kParts * sums() * sizeof(std::int64_t);
+  }
+
+  void run(const KernelArguments& a) const override {
+    for_each_product(g_, a, [&](Index sample, Index number) {
+      const auto offsets = matrices_at(g_, number);
+      const ScratchBuffer<std::int16_t, Int16Matmul> terms(terms_of(g_, kParts));
+      const ScratchBuffer<std::int64_t, Int16Matmul> total(kParts * sums());
+      const auto [left, right] =
+          gathered(g_, zero_points_, matrix_at<std::int16_t>(a, 0, sample, offsets[0]),
+                   matrix_at<std::int16_t>(a, 1, sample, offsets[1]), terms.data());
+      multiply_halves(left, right, total.data());
+      std::int16_t* const y =
+          a.to<std::int16_t>() + (sample * product_count(g_) + number) * g_.rows * g_.columns;
+      requantizer_.requantize({total.data(), sums()}, {y, sums()}, -32768, 32767);
+    });
+  }
+
+ private:
+  static constexpr Index kParts = 2;
+
   std::size_t sums() const { return static_cast<std::size_t>(g_.rows * g_.columns); }
-  std::size_t terms() const {
-    return static_cast<std::size_t>((g_.rows + static_cast<Index>(kParts) * g_.columns) * g_.depth);
-  }
-
-  void multiply(const KernelArguments& a, Index sample, Index number) const {
-    const auto offsets = matrices_at(g_, number);
-    const auto matrix = [&](std::size_t i) {
-      const std::byte* of_sample =
-          a.inputs[i].data + static_cast<std::size_t>(sample) * a.inputs[i].stride;
-      return reinterpret_cast<const T*>(of_sample) + offsets[i];
-    };
-    T* const y = a.to<T>() + (sample * product_count(g_) + number) * g_.rows * g_.columns;
-    if constexpr (sizeof(T) == 1) {
-      const ScratchBuffer<std::int32_t, IntegerMatmul> narrow(sums());
-      if (fits_floats()) {
-        multiply_in_floats(matrix(0), matrix(1), narrow.data());
-      } else {
-        const ScratchBuffer<std::int16_t, IntegerMatmul> terms_of(terms());
-        const ScratchBuffer<std::int64_t, IntegerMatmul> sums_of(sums());
-        const auto [left, right] = gathered(matrix(0), matrix(1), terms_of.data());
-        gemm_s16(g_.rows, g_.columns, g_.depth, left, right, start_.data(), sums_of.data());
-        std::copy_n(sums_of.data(), sums(), narrow.data());
-      }
-      requantizer_.requantize({narrow.data(), sums()}, {y, sums()}, output_zero_point_, -128, 127);
-    } else {
-      const ScratchBuffer<std::int16_t, IntegerMatmul> terms_of(terms());
-      const ScratchBuffer<std::int64_t, IntegerMatmul> sums_of(kParts * sums());
-      const auto [left, right] = gathered(matrix(0), matrix(1), terms_of.data());
-      multiply_halves(left, right, sums_of.data());
-      requantizer_.requantize({sums_of.data(), sums()}, {y, sums()}, -32768, 32767);
-    }
-  }
-
-  /// Writes the rows of the left matrix and the columns of the right one to `to`, less their zero
-  /// points: where both begin.
-  template <class Term>
-  std::pair<Term*, Term*> gathered(const T* left, const T* right, Term* to) const {
-    Term* const columns = to + g_.rows * g_.depth;
-    gather(left, g_.rows, g_.row_stride, g_.row_step, zero_points_[0], to);
-    gather(right, g_.columns, g_.column_stride, g_.column_step, zero_points_[1], columns);
-    return {to, columns};
-  }
-
-  /// The product of floats is the quicker one.
-  void multiply_in_floats(const T* x, const T* y, std::int32_t* to) const {
-    const ScratchBuffer<float, IntegerMatmul> memory(terms() + sums());
-    const auto [left, right] = gathered(x, y, memory.data());
-    float* const product = memory.data() + terms();
-    gemm_f32(g_.rows, g_.columns, g_.depth, {left, g_.depth}, {right, g_.depth, Transpose::yes},
-             product, g_.columns);
-    for (std::size_t i = 0; i < sums(); ++i) to[i] = static_cast<std::int32_t>(product[i]);
-  }
-
-  /// Rows of quantized values, or columns as rows, less their zero point.
-  template <class Term>
-  void gather(const T* matrix, Index rows, Index stride, Index step, std::int32_t zero_point,
-              Term* to) const {
-    for (Index row = 0; row < rows; ++row, matrix += stride, to += g_.depth) {
-      if (step == 1) {  // Neighbours are read several at a time.
-        for (Index k = 0; k < g_.depth; ++k) to[k] = static_cast<Term>(matrix[k] - zero_point);
-      } else {
-        for (Index k = 0; k < g_.depth; ++k) {
-          to[k] = static_cast<Term>(matrix[k * step] - zero_point);
-        }
-      }
-    }
-  }
 
   /// gemm_s16() takes one factor of 8 bits: a right value is 256 h + l, l of int8.
   void multiply_halves(const std::int16_t* left, std::int16_t* right, std::int64_t* total) const {
@@ -156,7 +159,6 @@ class IntegerMatmul final : public Kernel {
   MatmulGeometry g_;
   Requantizer requantizer_;
   std::array<std::int32_t, 2> zero_points_;
-  std::int32_t output_zero_point_;
   /// Zeros, which gemm_s16() starts with: there is no bias.
   std::vector<std::int64_t> start_;
 };
@@ -194,13 +196,15 @@ class FloatMatmul final : public Kernel {
   BatchMatmulAttributes attributes_;
 };
 
-/// The extents of an operand's matrices, an adjoint one's exchanged.
+/// The extents of the matrices of an operand of this shape, an adjoint one's exchanged.
+std::array<std::int32_t, 2> matrix_of(const std::vector<std::int32_t>& shape, bool adjoint) {
+  std::array matrix = {shape[shape.size() - 2], shape.back()};
+  if (adjoint) std::swap(matrix[0], matrix[1]);
+  return matrix;
+}
 std::array<std::int32_t, 2> matrix_of(const Operands& operands, std::size_t i) {
   const auto& a = operands.op.as<BatchMatmulAttributes>();
-  const auto& shape = operands.input(i).shape;
-  std::array matrix = {shape[shape.size() - 2], shape.back()};
-  if (i == 0 ? a.adj_x : a.adj_y) std::swap(matrix[0], matrix[1]);
-  return matrix;
+  return matrix_of(operands.input(i).shape, i == 0 ? a.adj_x : a.adj_y);
 }
 
 /// The axes in front of the matrices.
@@ -257,14 +261,9 @@ void check_types(const OperatorView& view) {
   }
 }
 
-/// Runtimes sum int8 products in int32.
 void check_depth(const OperatorView& view) {
-  constexpr std::int64_t kMostProduct = 255 * 255;
   const std::int64_t depth = matrix_of(view, 1)[0];
-  if (view.input().dtype != DType::int8 ||
-      depth <= std::numeric_limits<std::int32_t>::max() / kMostProduct) {
-    return;
-  }
+  if (view.input().dtype != DType::int8 || depth <= kMostMatmulDepth) return;
   view.fail(fmt::format("sums of {} products could leave int32", depth));
 }
 
@@ -291,8 +290,8 @@ void check_batch_matmul(const OperatorView& view) {
 std::unique_ptr<Kernel> make_batch_matmul(const KernelSource& source) {
   const DType dtype = source.input().dtype;
   if (dtype == DType::float32) return std::make_unique<FloatMatmul>(source);
-  if (dtype == DType::int16) return std::make_unique<IntegerMatmul<std::int16_t>>(source);
-  return std::make_unique<IntegerMatmul<std::int8_t>>(source);
+  if (dtype == DType::int16) return std::make_unique<Int16Matmul>(source);
+  return std::make_unique<Int8Matmul>(source);
 }
 
 std::size_t matmul_bytes(const Operands& operands) {
@@ -306,9 +305,16 @@ std::int64_t matmul_products(const Operands& operands) {
 }  // namespace
 
 MatmulGeometry matmul_geometry(const Operands& operands) {
-  const auto& attributes = operands.op.as<BatchMatmulAttributes>();
-  const auto [rows, depth] = matrix_of(operands, 0);
-  const Index columns = matrix_of(operands, 1)[1];
+  return matmul_geometry(operands.input(0).shape, operands.input(1).shape, operands.output().shape,
+                         operands.op.as<BatchMatmulAttributes>());
+}
+
+MatmulGeometry matmul_geometry(const std::vector<std::int32_t>& a,
+                               const std::vector<std::int32_t>& b,
+                               const std::vector<std::int32_t>& result,
+                               const BatchMatmulAttributes& attributes) {
+  const auto [rows, depth] = matrix_of(a, attributes.adj_x);
+  const Index columns = matrix_of(b, attributes.adj_y)[1];
   MatmulGeometry g{.rows = rows,
                    .depth = depth,
                    .columns = columns,
@@ -317,9 +323,9 @@ MatmulGeometry matmul_geometry(const Operands& operands) {
                    .row_step = attributes.adj_x ? rows : 1,
                    .column_stride = attributes.adj_y ? depth : 1,
                    .column_step = attributes.adj_y ? 1 : columns};
-  const Shape front = in_front(operands.output().shape);
-  const auto first = broadcast_strides(in_front(operands.input(0).shape), front);
-  const auto second = broadcast_strides(in_front(operands.input(1).shape), front);
+  const Shape front = in_front(result);
+  const auto first = broadcast_strides(in_front(a), front);
+  const auto second = broadcast_strides(in_front(b), front);
   for (Index i = 0; i < front.rank(); ++i) {
     const auto axis = static_cast<std::size_t>(i);
     g.matrices.push_back(
@@ -329,12 +335,61 @@ MatmulGeometry matmul_geometry(const Operands& operands) {
   return g;
 }
 
+std::array<Index, 2> matrices_at(const MatmulGeometry& g, Index number) {
+  std::array<Index, 2> offsets{};
+  for (auto axis = g.matrices.rbegin(); axis != g.matrices.rend(); ++axis) {
+    for (std::size_t i = 0; i < 2; ++i) offsets[i] += number % axis->extent * axis->strides[i];
+    number /= axis->extent;
+  }
+  return offsets;
+}
+
+Index product_count(const MatmulGeometry& g) { return count_of<2>(g.matrices); }
+
+Int8MatmulSums::Int8MatmulSums(MatmulGeometry geometry, std::array<std::int32_t, 2> zero_points)
+    : g_(std::move(geometry)),
+      zero_points_(zero_points),
+      start_(fits_floats() ? 0 : static_cast<std::size_t>(g_.columns)) {}
+
+bool Int8MatmulSums::fits_floats() const { return g_.depth <= kMostInFloats; }
+
+std::size_t Int8MatmulSums::thread_bytes() const {
+  if (!fits_floats()) {
+    return terms_of(g_, 1) * sizeof(std::int16_t) + size() * sizeof(std::int64_t);
+  }
+  return (terms_of(g_, 1) + size()) * sizeof(float) +
+         gemm_f32_thread_bytes(g_.rows, g_.columns, g_.depth);
+}
+
+void Int8MatmulSums::write(const std::int8_t* left, const std::int8_t* right,
+                           std::int32_t* to) const {
+  if (fits_floats()) {  // The product of floats is the quicker one.
+    const ScratchBuffer<float, Int8MatmulSums> memory(terms_of(g_, 1) + size());
+    const auto [rows, columns] = gathered(g_, zero_points_, left, right, memory.data());
+    float* const product = memory.data() + terms_of(g_, 1);
+    gemm_f32(g_.rows, g_.columns, g_.depth, {rows, g_.depth}, {columns, g_.depth, Transpose::yes},
+             product, g_.columns);
+    for (std::size_t i = 0; i < size(); ++i) to[i] = static_cast<std::int32_t>(product[i]);
+    return;
+  }
+  const ScratchBuffer<std::int16_t, Int8MatmulSums> terms(terms_of(g_, 1));
+  const ScratchBuffer<std::int64_t, Int8MatmulSums> sums(size());
+  const auto [rows, columns] = gathered(g_, zero_points_, left, right, terms.data());
+  gemm_s16(g_.rows, g_.columns, g_.depth, rows, columns, start_.data(), sums.data());
+  std::copy_n(sums.data(), size(), to);
+}
+
+Requantizer matmul_requantizer(float first_scale, const QuantParams& second, float output_scale,
+                               Rounding rounding) {
+  const bool leaves_xnnpack = rounding == Rounding::fp32 && second.zero_point() != 0;
+  return Requantizer::fully_connected(first_scale, second.scales, output_scale,
+                                      leaves_xnnpack ? Rounding::double_rounding : rounding);
+}
+
 Requantizer matmul_requantizer(const KernelSource& source) {
-  const QuantParams& second = source.input(1).quantization;
-  const bool leaves_xnnpack = source.rounding == Rounding::fp32 && second.zero_point() != 0;
-  const Requantizer requantizer = Requantizer::fully_connected(
-      source.input().quantization.scale(), second.scales, source.output().quantization.scale(),
-      leaves_xnnpack ? Rounding::double_rounding : source.rounding);
+  const Requantizer requantizer =
+      matmul_requantizer(source.input().quantization.scale(), source.input(1).quantization,
+                         source.output().quantization.scale(), source.rounding);
   if (source.input().dtype == DType::int16) {
     constexpr std::int64_t kMostProduct = std::int64_t{1} << 30;
     requantizer.require_fitting(matrix_of(source, 0)[1] * kMostProduct, source.output().name);

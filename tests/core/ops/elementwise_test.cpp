@@ -220,6 +220,25 @@ TEST(Elementwise, OpsOnInt8EqualThoseOnTheirRealValues) {
   }
 }
 
+TEST(Elementwise, AllIsKnownToBeInsideWhereTheWindowPassesAll) {
+  const Tensor x = random_tensor({3, 70}, 5, -1.0F, 1.0F);
+  const Tensor g = Tensor::ones({3, 70});
+  const std::vector<GradientWindow> windows = {
+      {-1.0F, 1.0F, -kInf, kInf}, {-1.0F, 1.0F, -1.5F, 1.5F}, {-0.9F, 1.0F, -kInf, kInf},
+      {-1.0F, 0.9F, -kInf, kInf}, {-1.0F, 1.0F, -0.9F, kInf}, {-1.0F, 1.0F, -kInf, 0.9F}};
+  EXPECT_FALSE(is_known_inside(x, windows[0]));
+  const MinMax limits = detail::TensorAccess::limits(x);
+  for (GradientWindow window : windows) {
+    for (const bool at_the_limits : {false, true}) {
+      if (at_the_limits) window = {limits.min, limits.max, window.above, window.below};
+      const Tensor passed = inside_window(x, g, window);
+      EXPECT_EQ(is_known_inside(x, window), std::ranges::equal(passed.span(), g.span()));
+    }
+  }
+  EXPECT_FALSE(is_known_inside(x, {-1.0F, 1.0F, limits.min, kInf}));
+  EXPECT_FALSE(is_known_inside(x, {-1.0F, 1.0F, -kInf, limits.max}));
+}
+
 TEST(Elementwise, SumsOfInt8AreComputedWhereTheyAreRead) {
   const Tensor sum = drawn_codes({2, 3000}, 1, 0.031F, -7) + drawn_codes({2, 3000}, 2, 0.02F, 5);
   detail::TensorAccess::limits(sum);
