@@ -191,9 +191,10 @@ void add_training(const Adder& add, Options& o) {
   add.number("--plateau", o.plateau, kEpochs,
              "After so many epochs in float without a better score the rate falls to a tenth; 0: "
              "never");
-  add.choice("--optimizer", {"adam", "sgd"}, "adam",
-             "sgd: with Nesterov's momentum of 0.9, which wants a --lr about 30 times as high",
-             [&o](const std::string& text) { o.sgd = text == "sgd"; });
+  add.choice(
+      "--optimizer", {"adam", "sgd"}, "adam",
+      "sgd: with Nesterov's momentum of 0.9, which wants --lr and --qat-lr about 30 times as high",
+      [&o](const std::string& text) { o.sgd = text == "sgd"; });
   add.number("--weight-decay", o.weight_decay, Real{0.0, 1.0},
              "Decay of the weights as a share of the rate, in each step: decoupled beside Adam "
              "(AdamW), a part of the gradient of SGD; 0: none");

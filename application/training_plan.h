@@ -47,7 +47,7 @@ std::vector<std::string> phases_of(const Options& options);
 /// Which layers compute gradients in floats with Backward::int8, a line.
 std::string backward_text(const Model& quantized);
 
-/// Adam, or with --weight-decay AdamW.
+/// Adam, with --weight-decay AdamW; or SGD with momentum.
 std::unique_ptr<Optimizer> optimizer_of(const Options& options, Schedule schedule);
 
 }  // namespace octet::application

@@ -313,7 +313,9 @@ void TensorAccess::set_limits(Tensor& x, const MinMax& limits) {
   if (x.impl_->is_whole()) x.impl_->storage->remember_limits(limits);
 }
 
-bool TensorAccess::has_limits(const Tensor& x) { return x.impl_->storage->limits().has_value(); }
+bool TensorAccess::has_limits(const Tensor& x) {
+  return x.impl_->is_whole() && x.impl_->storage->limits().has_value();
+}
 
 void TensorAccess::set_quantization(Tensor& x, std::shared_ptr<const QuantParams> params,
                                     StoredIntegers integers) {

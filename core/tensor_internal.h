@@ -100,8 +100,8 @@ struct TensorAccess {
   static MinMax limits(const Tensor& x);
   /// Stores what limits() will return, for ops that know it; ignored for a part of a tensor.
   static void set_limits(Tensor& x, const MinMax& limits);
-  /// Returns whether the limits of the whole storage have been measured or set since the last
-  /// write.
+  /// Returns whether limits() need not measure: they have been measured or set since the last
+  /// write. False for a part of a tensor.
   static bool has_limits(const Tensor& x);
 
   /// Stores the quantization parameters of all elements, which lie on whole multiples of the scale,

@@ -5,4 +5,8 @@ namespace octet {
 /// Whether an operand of a matrix product is transposed.
 enum class Transpose { no, yes };
 
+constexpr Transpose transpose_of(bool is_transposed) {
+  return is_transposed ? Transpose::yes : Transpose::no;
+}
+
 }  // namespace octet

@@ -61,7 +61,8 @@ Tensor unary(std::string_view operation, Work work, const Tensor& x, F f, Df df,
 /// Where one is NaN, neither comparison holds and both sides get all of g.
 float share(float g, bool loses, bool ties) { return loses ? 0.0F : (ties ? 0.5F * g : g); }
 
-/// Elements that inside_window() computes at once where they are computed on demand.
+/// About so many elements are computed at once in inside_window(): they stay in the first-level
+/// cache.
 constexpr Index kWindowPart = 1024;
 
 }  // namespace
@@ -200,16 +201,18 @@ Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& win
   // Before a write makes g forget what it is.
   const float* const gradient = g.data();
   float* out = result.mutable_data();
-  const TensorRows reals(x, 1);
-  parallel_for(static_cast<std::size_t>(g.size()), parallel_grain(Work::map_floats),
+  const Index row = std::max<Index>(x.rank() == 0 ? 1 : x.dim(-1), 1);
+  const Index most = divided_up(kWindowPart, row);
+  const TensorRows reals(x, row);
+  parallel_for(static_cast<std::size_t>(x.size() / row), detail::row_grain(Work::map_floats, row),
                [&](std::size_t begin, std::size_t end) {
                  const auto last = static_cast<Index>(end);
-                 const ScratchBuffer<float, GradientWindow> memory(reals.scratch(kWindowPart));
-                 for (auto at = static_cast<Index>(begin); at < last; at += kWindowPart) {
-                   const Index next = std::min(last, at + kWindowPart);
+                 const ScratchBuffer<float, GradientWindow> memory(reals.scratch(most));
+                 for (auto i = static_cast<Index>(begin); i < last; i += most) {
+                   const Index next = std::min(last, i + most);
                    kernels().passes.window_gradient(
-                       reals.read(at, next, memory.data()), gradient + at,
-                       static_cast<std::size_t>(next - at), window, out + at);
+                       reals.read(i, next, memory.data()), gradient + i * row,
+                       static_cast<std::size_t>((next - i) * row), window, out + i * row);
                  }
                });
   return result;

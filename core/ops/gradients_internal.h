@@ -31,7 +31,8 @@ bool is_known_inside(const Tensor& x, const GradientWindow& window);
 /// The clamped sum of tensors of one shape, in one pass. No gradient passes where it is NaN.
 Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation);
 
-/// c, the result of batch_matmul(a, b, ...) however it was computed, with the gradients of that.
+/// Puts c on the tape as the result of batch_matmul(a, b, ...); c may have been computed in another
+/// way.
 Tensor record_batch_matmul(const Tensor& c, const Tensor& a, const Tensor& b, Transpose transpose_a,
                            Transpose transpose_b);
 

@@ -54,7 +54,7 @@ template <class F>
 Tensor map_where_read(F f, const Tensor& a, const Tensor& b) {
   const std::array<RealParts, 2> in = {RealParts(a), RealParts(b)};
   if (!in[0].computes() || !in[1].computes()) return map(Work::map_floats, f, a, b);
-  constexpr std::size_t kGrain = 4 * RealParts::kMost;
+  constexpr std::size_t kGrain = 4 * RealParts::kMost;  // fits the first-level cache as well
   const auto compute = [in, f](std::size_t begin, std::size_t end, float* out, MemoryParts) {
     map_parts(f, begin, end, out, in, std::make_index_sequence<2>());
   };

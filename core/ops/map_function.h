@@ -23,8 +23,8 @@ inline std::array<float, 256> reals_of_codes(const QuantParams& params) {
   return real;
 }
 
-/// f of the real values of all codes of int8. One without state keeps those of the last parameters:
-/// the steps of a scan share theirs.
+/// f of the real values of all codes of int8. Where f has no state, each thread keeps the table of
+/// the last scale and zero point, which the steps of a scan share.
 template <class F>
 std::array<float, 256> table_of(const F& f, const QuantParams& params) {
   struct Kept {

@@ -165,8 +165,7 @@ Tensor transposed(const Step& step, const Tensor& x) {
 
 Tensor multiplied(const Step& step, const Tensor& x, const Tensor& y) {
   const auto& attributes = std::get<BatchMatmulAttributes>(step.attributes);
-  const auto transpose = [](bool adjoint) { return adjoint ? Transpose::yes : Transpose::no; };
-  return batch_matmul(x, y, transpose(attributes.adj_x), transpose(attributes.adj_y));
+  return batch_matmul(x, y, transpose_of(attributes.adj_x), transpose_of(attributes.adj_y));
 }
 
 Tensor joined(const Step& step, std::span<const Tensor> x) {

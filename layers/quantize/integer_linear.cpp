@@ -110,11 +110,11 @@ struct IntegerLinear::Operands {
                  });
   }
 
-  /// Written to `to`, of as many elements as g, unless all of g passes.
-  SumsGradient passed(const Tensor& real, const Tensor& g, const GradientWindow& window,
-                      const Tensor& to) const {
+  /// Written over g where nobody else holds it.
+  SumsGradient passed(const Tensor& real, const Tensor& g, const GradientWindow& window) const {
+    const Tensor to = is_known_inside(real, window) ? Tensor() : writable_gradient(g);
     const Tensor rows = g.reshape(real.shape());
-    if (is_known_inside(real, window)) {
+    if (!to.defined()) {
       return {rows, bias.defined() ? column_sums_of_lines(rows, sums->rows_per_line()) : Tensor()};
     }
     return window_gradient_of_lines(real, rows, sums->rows_per_line(), window,
@@ -123,11 +123,9 @@ struct IntegerLinear::Operands {
 
   /// Computes passed() of a result whose quantized values clamp at least as much as the window's
   /// activation does; and the gradients of what that is learned from, in one pass over `real`.
-  std::pair<SumsGradient, std::vector<Tensor>> passed_and_learned(const Tensor& real,
-                                                                  const Tensor& g,
-                                                                  const LearnedRange& output,
-                                                                  const Tensor& to) const {
-    const Tensor rows = to.reshape(real.shape());
+  std::pair<SumsGradient, std::vector<Tensor>> passed_and_learned(
+      const Tensor& real, const Tensor& g, const LearnedRange& output) const {
+    const Tensor rows = writable_gradient(g).reshape(real.shape());
     std::vector<Tensor> learned_from =
         output.from_sums(step_sums_and_passed(real, g.reshape(real.shape()), output.steps, rows));
     Tensor of_bias;
@@ -288,9 +286,8 @@ Tensor IntegerLinear::real() const {
   }
   const auto backward = [operands = operands_, real = real_,
                          clamp = real_limits(activation_)](const Tensor& gradient) {
-    return operands->gradients(operands->passed(real, gradient,
-                                                {-kUnbounded, kUnbounded, clamp.lo, clamp.hi},
-                                                writable_gradient(gradient)));
+    return operands->gradients(
+        operands->passed(real, gradient, {-kUnbounded, kUnbounded, clamp.lo, clamp.hi}));
   };
   return record("integer_linear", result, inputs(), backward);
 }
@@ -347,9 +344,8 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
   const Tensor y = requantized(output, activation_, {});
   const auto backward = [operands = operands_, real = real_, window,
                          learned](const Tensor& gradient) {
-    const Tensor to = writable_gradient(gradient);
     if (learned.wants_gradient() && learned.from_sums && is_within_activation(window)) {
-      auto [passed, of_scale] = operands->passed_and_learned(real, gradient, learned, to);
+      auto [passed, of_scale] = operands->passed_and_learned(real, gradient, learned);
       std::vector<Tensor> gradients = operands->gradients(passed);
       append(gradients, std::move(of_scale));
       return gradients;
@@ -357,8 +353,7 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
     // Before the gradient may be written over.
     std::vector<Tensor> of_scale;
     learned.append_gradients(of_scale, real, gradient.reshape(real.shape()));
-    std::vector<Tensor> gradients =
-        operands->gradients(operands->passed(real, gradient, window, to));
+    std::vector<Tensor> gradients = operands->gradients(operands->passed(real, gradient, window));
     append(gradients, std::move(of_scale));
     return gradients;
   };

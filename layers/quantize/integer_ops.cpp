@@ -6,27 +6,21 @@
 #include <octet/core/kernels/passes.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/quantized_tensor.h>
-#include <octet/core/parallel.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantize_tensor.h>
-#include <octet/layers/quantize/real_sums.h>
-#include <octet/layers/quantize/shared_range.h>
 #include <octet/runtime/execute.h>
-#include <octet/runtime/operators/batch_matmul.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace octet {
@@ -135,7 +129,8 @@ Tensor passed(const Tensor& real, const Tensor& g, const RealLimits& limits) {
   return is_known_inside(real, window) ? g : inside_window(real, g, window, writable_gradient(g));
 }
 
-/// `result` with the gradients of `real`, which pass where they are not clipped, if they are.
+}  // namespace
+
 Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
                          const LearnedRange& learned) {
   const auto& grid = result.quantization();
@@ -152,8 +147,6 @@ Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
   };
   return record("integer_operator", result, sources, backward);
 }
-
-}  // namespace
 
 /// The operators of a step for one set of scales.
 class PreparedStep {
@@ -224,97 +217,6 @@ Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& re
   const std::vector<Tensor> results = run_on_codes(*prepared_operators(step, in), x, scheme.owner);
   if (in.before != nullptr) in.before->insert(in.before->end(), results.begin(), results.end() - 1);
   return real.defined() ? with_gradients_of(real, results.back(), clips, learned) : results.back();
-}
-
-namespace {
-
-/// The sums of a step, as a matrix of all rows, and their real values, with the gradients of the
-/// product.
-struct MatmulSums {
-  std::shared_ptr<std::int32_t[]> sums;
-  Tensor real;
-};
-
-detail::Int8MatmulSums sums_of(const Step& step, const StepInputs& in, const Shape& result) {
-  const auto dims = [](const Shape& shape) {
-    return std::vector<std::int32_t>(shape.begin(), shape.end());
-  };
-  const auto& attributes = std::get<BatchMatmulAttributes>(step.attributes);
-  return {detail::matmul_geometry(dims(in.x[0].shape()), dims(in.x[1].shape()), dims(result),
-                                  attributes),
-          {in.x[0].quantization()->zero_point(), in.x[1].quantization()->zero_point()}};
-}
-
-MatmulSums compute_sums(const Step& step, const StepInputs& in) {
-  const Shape shape = in.result.with_batch(one_batch(in.x, step.scheme->owner));
-  const detail::Int8MatmulSums kernel = sums_of(step, in, shape);
-  const detail::MatmulGeometry& g = kernel.geometry();
-  const auto codes = [&](std::size_t i) { return integers_of(in.x[i], *in.x[i].quantization()); };
-  const std::array stored = {codes(0), codes(1)};
-  MatmulSums result;
-  result.sums = allocate_array<std::int32_t>(static_cast<std::size_t>(shape.size()));
-  const float scale = in.x[0].quantization()->scale() * in.x[1].quantization()->scale();
-  const auto reals = std::make_shared<const RealSums>(
-      result.sums, std::vector<float>(static_cast<std::size_t>(g.columns), scale),
-      real_limits(FusedActivation::none));
-  std::optional<MinMax> limits;
-  std::mutex mutex;
-  const auto products = static_cast<std::size_t>(product_count(g));
-  const auto work = static_cast<std::size_t>(g.rows * g.columns * g.depth);
-  parallel_for(products, thread_share(products, parallel_grain(Work::integer_multiply_adds, work)),
-               [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) {
-                   const auto offsets = matrices_at(g, static_cast<Index>(i));
-                   kernel.write(stored[0].as<std::int8_t>() + offsets[0],
-                                stored[1].as<std::int8_t>() + offsets[1],
-                                result.sums.get() + i * kernel.size());
-                 }
-                 // Measured while the last of them are in the cache.
-                 const MinMax found = reals->limits(static_cast<Index>(begin) * g.rows,
-                                                    static_cast<Index>(end) * g.rows, 0, g.columns);
-                 const std::lock_guard guard(mutex);
-                 if (!limits) limits = found;
-                 limits->include(found);
-               });
-  const auto write = [reals](std::size_t begin, std::size_t end, float* out, MemoryParts) {
-    reals->write(begin, end, out);
-  };
-  Tensor real = detail::TensorAccess::lazy(
-      shape, {reals->grain(), write, static_cast<std::size_t>(g.columns)});
-  if (limits) detail::TensorAccess::set_limits(real, *limits);
-  const auto& attributes = std::get<BatchMatmulAttributes>(step.attributes);
-  const auto transpose = [](bool adjoint) { return adjoint ? Transpose::yes : Transpose::no; };
-  result.real = record_batch_matmul(real, in.x[0], in.x[1], transpose(attributes.adj_x),
-                                    transpose(attributes.adj_y));
-  return result;
-}
-
-}  // namespace
-
-bool is_int8_matmul(const Step& step, const StepInputs& in) {
-  return step.code == OpCode::batch_matmul && step.parameter_inputs.empty() && in.x[0].dim(0) > 0 &&
-         std::ranges::all_of(in.x, [](const Tensor& x) { return !is_int16(x); }) &&
-         sums_of(step, in, in.result.with_batch(in.x[0].dim(0))).geometry().depth <=
-             detail::kMostMatmulDepth;
-}
-
-Tensor integer_matmul(const Step& step, const StepInputs& in) {
-  const StepScheme& scheme = *step.scheme;
-  const MatmulSums sums = compute_sums(step, in);
-  watch_result(scheme, sums.real, in.context);
-  const QuantParams params = scheme.result->params();
-  const Requantizer requantizer =
-      detail::matmul_requantizer(in.x[0].quantization()->scale(), *in.x[1].quantization(),
-                                 params.scale(), scheme.options->rounding);
-  const auto size = static_cast<std::size_t>(sums.real.size());
-  const auto codes = allocate_array<std::int8_t>(size);
-  parallel_for(size, parallel_grain(Work::write_floats), [&](std::size_t begin, std::size_t end) {
-    requantizer.requantize({sums.sums.get() + begin, end - begin},
-                           {codes.get() + begin, end - begin}, params.zero_point(), -128, 127);
-  });
-  const Tensor result =
-      quantized_tensor(sums.real.shape(), std::make_shared<const QuantParams>(params), codes);
-  return with_gradients_of(sums.real, result, /*clips=*/true, scheme.result->learned_range());
 }
 
 }  // namespace octet

@@ -24,12 +24,10 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner);
 Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& real, bool clips,
                         const LearnedRange& learned);
 
-/// Whether integer_matmul() computes this step.
-bool is_int8_matmul(const Step& step, const StepInputs& in);
-/// Computes BATCH_MATMUL of int8 by the sums of the operator's kernel, and shows them as real
-/// values to the quantizer of the result before they are rescaled by what that says. Gradients are
-/// those of integer_operator() that clips.
-Tensor integer_matmul(const Step& step, const StepInputs& in);
+/// Returns `result`, the integers of `real`, with gradients that go on to it, where `clips` only
+/// from values between the real values of qmin and qmax, and to what the scale is learned from.
+Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
+                         const LearnedRange& learned);
 
 /// What a StepScheme keeps for integer_operator(): operators stay prepared while scales do.
 std::shared_ptr<PreparedStep> make_prepared_step();

@@ -7,6 +7,7 @@
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/linear_operator.h>
 #include <octet/layers/quantize/integer_linear.h>
+#include <octet/layers/quantize/integer_matmul.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>
@@ -169,11 +170,10 @@ Tensor quantized(const Step& step, const StepInputs& in) {
 Tensor measured(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const bool by_operator = trains_on_integers(step, in.x);
-  if (by_operator && is_int8_matmul(step, in)) return integer_matmul(step, in);
+  const bool trains = in.context.observes() || wants_gradient(step, in.x);
+  if (by_operator && trains && is_int8_matmul(step, in)) return integer_matmul(step, in);
   Tensor real;
-  if (!by_operator || in.context.observes() || wants_gradient(step, in.x)) {
-    real = run_in_floats(step, in);
-  }
+  if (!by_operator || trains) real = run_in_floats(step, in);
   if (!by_operator) return finished(scheme, real, in);
   watch_result(scheme, real, in.context);
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());

@@ -31,7 +31,8 @@ class SharedRange {
   std::size_t count_ = 0;
   /// The steps that have shown their values.
   std::size_t shown_ = 0;
-  /// Their values; or, where the observer reads only those, their limits: lowest, highest, ...
+  /// Values of these steps; or, where the observer reads only limits, the lowest and the highest of
+  /// each.
   std::vector<Tensor> values_;
   std::vector<float> limits_;
   /// In a pass that begins without a range: the observer in front of it.

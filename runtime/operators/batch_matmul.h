@@ -20,6 +20,9 @@ namespace octet::detail {
 inline constexpr std::int64_t kMostMatmulDepth =
     std::numeric_limits<std::int32_t>::max() / (255 * 255);
 
+/// The extents of the matrices of an operand of this shape, an adjoint one's exchanged.
+std::array<std::int32_t, 2> matmul_extents(const std::vector<std::int32_t>& shape, bool adjoint);
+
 struct MatmulGeometry {
   Index rows;
   Index depth;

@@ -22,13 +22,13 @@ class Map final : public Kernel {
       : size_(static_cast<std::size_t>(size)), function_(std::move(function)) {}
 
   void run(const KernelArguments& a) const override {
-    // Copies: what bytes are written to might otherwise be the function's table.
-    const auto apply = [function = function_](const From* x, To* y, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) y[i] = function(x[i]);
-    };
     parallel_for(static_cast<std::size_t>(a.samples) * size_, kElementsPerChunk,
                  [&](std::size_t begin, std::size_t end) {
-                   apply(a.input<From>() + begin, a.to<To>() + begin, end - begin);
+                   // Locals: a byte that is written might otherwise be one of these pointers.
+                   const Function& function = function_;
+                   const From* const x = a.input<From>();
+                   To* const y = a.to<To>();
+                   for (std::size_t i = begin; i < end; ++i) y[i] = function(x[i]);
                  });
   }
 

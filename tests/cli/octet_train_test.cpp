@@ -118,6 +118,20 @@ TEST_F(OctetTrain, GradientsOnInt8AndADecayAreOptionsOfARun) {
   expect_mentions(in_floats.err, "--backward");
 }
 
+TEST_F(OctetTrain, AnOptimizerIsAnOptionOfARun) {
+  expect_success(train("adam", {}));
+  expect_success(train("sgd", {"--optimizer", "sgd"}));
+  expect_success(train("decay", {"--optimizer", "sgd", "--weight-decay", "0.01"}));
+  const auto file = [this](const std::string& out) {
+    return read_file(path(out + "/model_float.tflite"));
+  };
+  EXPECT_NE(file("sgd"), file("adam"));
+  EXPECT_NE(file("decay"), file("sgd"));
+  const ProcessResult other = train("sgd", {"--resume"});
+  EXPECT_EQ(other.exit_code, 1);
+  expect_mentions(other.err, "--optimizer");
+}
+
 TEST_F(OctetTrain, AFileGetsAnotherHead) {
   ASSERT_EQ(train("out", {}).exit_code, 0);
   write_set(path("other"), 200, 60, 9, 7, 3);

@@ -15,8 +15,8 @@
 #include <vector>
 
 // Compiles exported C source with the compilers of this machine, and runs it. Where the environment
-// has OCTET_ONE_C_COMPILER, it is compiled by one of them for one processor: enough for tests of
-// what writes the source, under sanitizers for one.
+// has OCTET_ONE_C_COMPILER, one of them compiles it, for one processor. That is enough under
+// sanitizers, which look at the exporter and not at C compilers.
 
 namespace octet::test {
 

@@ -171,7 +171,7 @@ Tensor drawn_codes(const Shape& shape, std::uint64_t seed, float scale, std::int
   return quantized_tensor(shape, std::make_shared<const QuantParams>(grid), codes);
 }
 
-/// The same values stored as floats.
+/// Stores the real values of x as floats.
 Tensor as_floats(const Tensor& x) {
   Tensor real(x.shape());
   std::ranges::copy(x.span(), real.mutable_data());
@@ -185,7 +185,8 @@ TEST(Elementwise, OpsOnInt8EqualThoseOnTheirRealValues) {
       [](const Tensor& a, const Tensor& b) { return add(a, b, FusedActivation::relu6); },
       [](const Tensor& a, const Tensor& b) { return a - b; },
       [](const Tensor& a, const Tensor& b) { return a * b; },
-      [](const Tensor& a, const Tensor& b) { return maximum(a, b); },
+      [](const Tensor& a, const Tensor& b) { return minimum(maximum(a, b), a); },
+      [](const Tensor& a, const Tensor& b) { return a + as_floats(b); },
       [](const Tensor& a, const Tensor&) { return sigmoid(a); }};
   // Off and beyond the parts that loops read at once; the last is broadcast.
   const std::vector<std::pair<Shape, Shape>> shapes = {
@@ -220,6 +221,14 @@ TEST(Elementwise, OpsOnInt8EqualThoseOnTheirRealValues) {
   }
 }
 
+TEST(Elementwise, PartsOfInt8AreReadWhereTheyBegin) {
+  const Tensor a = drawn_codes({5, 301}, 1, 0.031F, -7);
+  const Tensor b = drawn_codes({5, 301}, 2, 0.02F, 12);
+  const Tensor found = a.slice(1, 3) - b.slice(2, 4);
+  const Tensor expected = as_floats(a).slice(1, 3) - as_floats(b).slice(2, 4);
+  EXPECT_TRUE(std::ranges::equal(found.span(), expected.span()));
+}
+
 TEST(Elementwise, AllIsKnownToBeInsideWhereTheWindowPassesAll) {
   const Tensor x = random_tensor({3, 70}, 5, -1.0F, 1.0F);
   const Tensor g = Tensor::ones({3, 70});
@@ -235,6 +244,7 @@ TEST(Elementwise, AllIsKnownToBeInsideWhereTheWindowPassesAll) {
       EXPECT_EQ(is_known_inside(x, window), std::ranges::equal(passed.span(), g.span()));
     }
   }
+  EXPECT_FALSE(is_known_inside(x.slice(0, 2), windows[0]));
   EXPECT_FALSE(is_known_inside(x, {-1.0F, 1.0F, limits.min, kInf}));
   EXPECT_FALSE(is_known_inside(x, {-1.0F, 1.0F, -kInf, limits.max}));
 }

@@ -56,6 +56,15 @@ TEST(SharedRange, NamesValuesThatAreNotFinite) {
       range.watch(*quantizer, Tensor::from({2}, {1.0F, 2.0F}), first, kCalibrates);
       EXPECT_THROW(range.watch(*quantizer, Tensor::from({2}, values), second, kCalibrates),
                    NumericError);
+      // The next pass begins anew.
+      const std::unique_ptr<Quantizer> alone = make();
+      alone->build("alone", "", {2}, Quantizer::ZeroPoint::kept);
+      const std::unique_ptr<Quantizer> fresh = make();
+      fresh->build("fresh", "", {2}, Quantizer::ZeroPoint::kept);
+      range.watch(*fresh, Tensor::from({2}, {-1.0F, 0.5F}), first, kCalibrates);
+      range.watch(*fresh, Tensor::from({2}, {0.0F, 0.7F}), second, kCalibrates);
+      alone->watch(Tensor::from({4}, {-1.0F, 0.5F, 0.0F, 0.7F}), kCalibrates);
+      EXPECT_EQ(fresh->params(), alone->params());
     }
   }
 }
