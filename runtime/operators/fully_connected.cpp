@@ -215,32 +215,7 @@ DenseEpilogue::DenseEpilogue(Requantizer rescaling, const QuantParams& output,
       zero_point(output.zero_point()),
       range(activation_range(activation, output, requantizer.rounding())) {}
 
-// ---- The bound of the sums
-
-std::int64_t farthest_from_zero_point(const QuantParams& params) {
-  return std::max(std::int64_t{params.qmax} - params.zero_point(),
-                  std::int64_t{params.zero_point()} - params.qmin);
-}
-
-std::int64_t accumulator_bound(std::span<const std::int64_t> magnitudes,
-                               std::span<const std::int32_t> bias, std::int64_t reach,
-                               std::string_view owner) {
-  std::int64_t largest = 0;
-  for (std::size_t unit = 0; unit < magnitudes.size(); ++unit) {
-    const std::int64_t start = bias.empty() ? 0 : std::abs(std::int64_t{bias[unit]});
-    const std::int64_t bound = magnitudes[unit] * reach + start;
-    // A bias that nothing is added to may be the least int32.
-    const bool is_bias = magnitudes[unit] == 0;
-    if (!is_bias && bound > std::numeric_limits<std::int32_t>::max()) {
-      throw InvalidArgument(
-          fmt::format("{}, channel {}: sums could reach {}, beyond int32; the layer has too many "
-                      "inputs or too large a bias",
-                      owner, unit, bound));
-    }
-    largest = std::max(largest, bound);
-  }
-  return largest;
-}
+// ---- Numbers
 
 FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requantizer) {
   const ModelTensor& weights = source.input(1);
@@ -258,10 +233,11 @@ FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requ
       .bias = bias_of<std::int32_t>(source),
       .epilogue = {std::move(requantizer), output, source.op.activation()},
       .largest_sum = 0};
-  // Up to 255 for each of 2^31 inputs.
-  std::vector<std::int64_t> magnitudes(static_cast<std::size_t>(units));
-  for (std::size_t i = 0; i < n.weights.size(); ++i) {
-    magnitudes[i / static_cast<std::size_t>(depth)] += std::abs(n.weights[i] - n.weight_zero_point);
+  std::vector<std::int64_t> magnitudes;
+  for (std::int64_t unit = 0; unit < units; ++unit) {
+    const auto row =
+        n.weights.subspan(static_cast<std::size_t>(unit * depth), static_cast<std::size_t>(depth));
+    magnitudes.push_back(magnitude_of(row, n.weight_zero_point));
   }
   n.largest_sum =
       accumulator_bound(magnitudes, n.bias, farthest_from_zero_point(input), weights.name);

@@ -83,6 +83,8 @@ std::int64_t accumulator_bound(std::span<const std::int64_t> magnitudes,
 
 /// max |q - zero_point| of the codes of a grid.
 std::int64_t farthest_from_zero_point(const QuantParams& params);
+/// sum |w - zero_point|.
+std::int64_t magnitude_of(std::span<const std::int8_t> weights, std::int32_t zero_point);
 
 /// The numbers of an int8 FULLY_CONNECTED or CONV_2D, for whoever runs it or writes it out.
 struct FullyConnectedNumbers {
