@@ -6,8 +6,6 @@
 #include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <limits>
 #include <tuple>
 #include <utility>
 
