@@ -88,10 +88,10 @@ struct Options {
   bool batch_norm = false;
   /// How quantized training computes gradients.
   Backward backward = Backward::float32;
-  /// Whether SGD with Nesterov's momentum of 0.9 trains, or Adam.
-  bool sgd = false;
   /// Decay of the weights: AdamW's instead of Adam, L2 of SGD; 0: none.
   float weight_decay = 0.0F;
+  /// Whether SGD with Nesterov's momentum of 0.9 trains, or Adam.
+  bool sgd = false;
   /// Whether quantized training moves the statistics of batch normalization after epochs in float.
   bool batch_statistics = false;
   /// Whether mean and deviation of every channel are measured on the training examples, instead of
