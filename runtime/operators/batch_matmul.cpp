@@ -270,7 +270,7 @@ Requantizer matmul_requantizer(float first_scale, const QuantParams& second, flo
 }
 
 Requantizer matmul_requantizer(const KernelSource& source) {
-  const Requantizer requantizer =
+  Requantizer requantizer =
       matmul_requantizer(source.input().quantization.scale(), source.input(1).quantization,
                          source.output().quantization.scale(), source.rounding);
   if (source.input().dtype == DType::int16) {
