@@ -210,7 +210,7 @@ TEST(Elementwise, OpsOnInt8EqualThoseOnTheirRealValues) {
                                    of_y, z.detach()};
       };
       expect_same_on_any_threads([&] {
-        const std::vector<Tensor> found = run(a, b);
+        std::vector<Tensor> found = run(a, b);
         const std::vector<Tensor> expected = run(as_floats(a), as_floats(b));
         for (std::size_t n = 0; n < found.size(); ++n) {
           EXPECT_TRUE(std::ranges::equal(found[n].span(), expected[n].span())) << i << " " << n;
