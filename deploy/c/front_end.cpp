@@ -160,7 +160,7 @@ std::string named(const CPlan& plan, std::string text) {
   return text;
 }
 
-/// What the texts above have in place of @names@.
+/// Lists what stands in the place of each @name@ in the texts above.
 Fillings front_end_fillings(const CPlan& plan) {
   const LogMel& front_end = *plan.front_end;
   const LogMelTables& t = front_end.tables();

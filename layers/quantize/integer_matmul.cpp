@@ -118,7 +118,7 @@ class SumsOfStep {
 
 bool is_int8_matmul(const Step& step, const StepInputs& in) {
   if (step.kind != Step::Kind::op || step.code != OpCode::batch_matmul) return false;
-  // What the operator refuses is left to it.
+  // Other operands go the way of other operators, which refuse them by name.
   const auto fits = [&](const Tensor& x) {
     return x.rank() > 2 && x.dim(0) == in.x[0].dim(0) && x.size() > 0 && !is_int16(x);
   };

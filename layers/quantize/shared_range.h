@@ -24,7 +24,7 @@ class SharedRange {
              const ForwardContext& context);
 
  private:
-  /// What the steps of the pass have shown so far.
+  /// Returns the values that the steps of the pass have shown so far, or their limits.
   Tensor seen() const;
   void forget();
 

@@ -3,6 +3,7 @@
 #include <octet/core/kernels/patches.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/block_kernels.h>
+#include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/operators/int16_sums.h>
 #include <octet/runtime/operators/int16_weights.h>
 
@@ -187,20 +188,6 @@ std::int64_t int16_bound(std::span<const std::int64_t> magnitudes,
 
 namespace {
 
-/// The sum of |w|, a piece at a time, so that compilers make vectors of int32 of it.
-std::int64_t magnitude(std::span<const std::int8_t> weights) {
-  constexpr std::size_t kPiece = 4096;
-  std::int64_t total = 0;
-  for (std::size_t i = 0; i < weights.size(); i += kPiece) {
-    std::int32_t sum = 0;
-    for (const std::int8_t w : weights.subspan(i, std::min(kPiece, weights.size() - i))) {
-      sum += std::abs(w);
-    }
-    total += sum;
-  }
-  return total;
-}
-
 /// An upper bound of the magnitude of any sum of an operator whose units lie along `axis` of its
 /// weights.
 std::int64_t largest_sum(const Operands& operands, std::size_t axis) {
@@ -210,7 +197,7 @@ std::int64_t largest_sum(const Operands& operands, std::size_t axis) {
   std::vector<std::int64_t> magnitudes(units);
   if (axis == 0) {
     for (std::size_t i = 0; i < units; ++i) {
-      magnitudes[i] = magnitude({weights.data() + i * of_unit, of_unit});
+      magnitudes[i] = magnitude_of({weights.data() + i * of_unit, of_unit}, 0);
     }
   } else {
     // Units lie last, behind the taps.
