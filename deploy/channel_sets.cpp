@@ -1,6 +1,7 @@
 #include <octet/deploy/channel_sets.h>
 #include <octet/runtime/operators/concatenation.h>
 #include <octet/runtime/operators/convolution_padding.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <map>
@@ -45,19 +46,15 @@ class ChannelFinder {
   void tie_channels(const Operator& op) {
     const std::int32_t x = op.inputs[0];
     const std::int32_t y = op.outputs[0];
+    if (definition(op.code).is_elementwise()) {
+      for (const std::int32_t i : op.inputs) tie_each(i, y);
+      return;
+    }
     switch (op.code) {
       case OpCode::fully_connected:
       case OpCode::conv_2d:
       case OpCode::depthwise_conv_2d:
         return tie_sums(op);
-      case OpCode::add:
-      case OpCode::maximum:
-      case OpCode::minimum:
-      case OpCode::mul:
-      case OpCode::prelu:
-      case OpCode::sub:
-        tie_each(op.inputs[1], y);
-        return tie_each(x, y);
       case OpCode::squeeze:
         // One that names no axes would squeeze an axis of one channel.
         if (op.as<SqueezeAttributes>().squeeze_dims.empty()) least(x) = least(y) = 2;
@@ -69,39 +66,13 @@ class ChannelFinder {
       case OpCode::pad:
         return sets_.channels(x) == sets_.channels(y) ? tie_each(x, y) : keep_all(op);
       case OpCode::average_pool_2d:
-      case OpCode::elu:
-      case OpCode::exp:
-      case OpCode::gelu:
-      case OpCode::hard_swish:
-      case OpCode::leaky_relu:
-      case OpCode::log:
-      case OpCode::logistic:
       case OpCode::max_pool_2d:
       case OpCode::mean:
-      case OpCode::quantize:
-      case OpCode::relu:
-      case OpCode::relu6:
-      case OpCode::relu_n1_to_1:
       case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
-      case OpCode::rsqrt:
-      case OpCode::sqrt:
-      case OpCode::tanh:
         return tie_each(x, y);
-      case OpCode::arg_max:
-      case OpCode::batch_matmul:
-      case OpCode::cast:
-      case OpCode::dequantize:
-      case OpCode::detection_post_process:
-      case OpCode::gather:
-      case OpCode::padv2:
-      case OpCode::softmax:
-      case OpCode::split:
-      case OpCode::strided_slice:
-      case OpCode::svdf:
-      case OpCode::transpose:
-      case OpCode::transpose_conv:
-      case OpCode::unidirectional_sequence_lstm:
+      default:
+        // Right for any operator, which then loses no channel.
         return keep_all(op);
     }
   }

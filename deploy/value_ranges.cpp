@@ -4,6 +4,7 @@
 #include <octet/runtime/operators/binary.h>
 #include <octet/runtime/operators/concatenation.h>
 #include <octet/runtime/operators/conv_2d.h>
+#include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 #include <octet/runtime/operators/mean.h>
 #include <octet/runtime/operators/pad.h>
@@ -250,6 +251,9 @@ class RangeAnalysis {
     const auto& in = source.op.inputs;
     const std::int32_t zero_point = source.input().quantization.zero_point();
     const bool wide = source.input().dtype == DType::int16;
+    if (!wide && definition(source.op.code).byte_table != nullptr) {
+      return ranges_of_bytes(source, x);
+    }
     switch (source.op.code) {
       case OpCode::fully_connected:
       case OpCode::conv_2d:
@@ -272,21 +276,6 @@ class RangeAnalysis {
       case OpCode::maximum:
       case OpCode::minimum:
         return ranges_of_pairs(quantized_extreme(source), zero_point, x, of(in[1]), whole.size());
-      case OpCode::elu:
-      case OpCode::exp:
-      case OpCode::gelu:
-      case OpCode::hard_swish:
-      case OpCode::leaky_relu:
-      case OpCode::log:
-      case OpCode::logistic:
-      case OpCode::quantize:
-      case OpCode::relu:
-      case OpCode::relu6:
-      case OpCode::relu_n1_to_1:
-      case OpCode::rsqrt:
-      case OpCode::sqrt:
-      case OpCode::tanh:
-        return wide ? whole : ranges_of_bytes(source, x);
       case OpCode::reshape:
       case OpCode::squeeze:
         return ranges_of_reshape(x, whole.size());
@@ -298,22 +287,10 @@ class RangeAnalysis {
       case OpCode::resize_bilinear:
       case OpCode::resize_nearest_neighbor:
         return x;
-      case OpCode::arg_max:
-      case OpCode::batch_matmul:
-      case OpCode::cast:
-      case OpCode::dequantize:
-      case OpCode::detection_post_process:
-      case OpCode::gather:
-      case OpCode::softmax:
-      case OpCode::split:
-      case OpCode::strided_slice:
-      case OpCode::svdf:
-      case OpCode::transpose:
-      case OpCode::transpose_conv:
-      case OpCode::unidirectional_sequence_lstm:
+      default:
+        // No operator leaves the range of its output's type.
         return whole;
     }
-    throw InvalidArgument(fmt::format("value_ranges: {}", to_string(source.op.code)));
   }
 
   static Ranges ranges_of_pool(const KernelSource& source, Ranges x) {

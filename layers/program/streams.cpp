@@ -5,10 +5,10 @@
 #include <octet/layers/program/streams.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/recurrent.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <variant>
 
 namespace octet {
@@ -28,17 +28,6 @@ void fail_to_stream(const Layer& layer, std::string_view why) {
 }
 
 namespace {
-
-/// Operators whose results at one step follow from that step of their inputs.
-bool is_elementwise(OpCode code) {
-  static const std::set<OpCode> all{
-      OpCode::add,        OpCode::elu,          OpCode::exp,        OpCode::gelu,
-      OpCode::hard_swish, OpCode::log,          OpCode::leaky_relu, OpCode::logistic,
-      OpCode::maximum,    OpCode::minimum,      OpCode::mul,        OpCode::relu,
-      OpCode::relu6,      OpCode::relu_n1_to_1, OpCode::rsqrt,      OpCode::softmax,
-      OpCode::sqrt,       OpCode::sub,          OpCode::tanh};
-  return all.contains(code);
-}
 
 /// The window of a convolution or a pool over sequences, which are images of height 1; none of any
 /// other step.
@@ -90,7 +79,8 @@ bool is_stepwise(const Program& program, const Step& step) {
         const Shape& read = program.values[step.inputs[0]].shape;
         return read.rank() > 0 && result.rank() > 0 && read.dim(-1) == result.dim(-1);
       }
-      return is_elementwise(step.code);
+      // The last axis, along which SOFTMAX sums, is that of the features.
+      return definition(step.code).is_elementwise() || step.code == OpCode::softmax;
     }
   }
   throw InvalidArgument("step_model: a kind of step outside the enumeration");

@@ -279,6 +279,7 @@ constexpr OperatorDefinition extreme_definition(
           .least_inputs = 2,
           .most_inputs = 2,
           .output_grid = OutputGrid::same_as_inputs,
+          .each_element = true,
           .check = check_extreme,
           .make_kernel = make_kernel};
 }
@@ -292,6 +293,7 @@ constexpr OperatorDefinition binary_definition(
           .least_inputs = 2,
           .most_inputs = 2,
           .output_grid = OutputGrid::measured,
+          .each_element = true,
           .takes_int16 = true,
           .fitting_grid = fitting_grid,
           .check = check_binary,
@@ -374,6 +376,7 @@ OperatorDefinition definitions::prelu() {
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,
+                  .each_element = true,
                   .check = check_prelu,
                   .make_kernel = make_prelu});
 }

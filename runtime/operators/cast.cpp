@@ -61,6 +61,7 @@ OperatorDefinition definitions::cast() {
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,
+                  .each_element = true,
                   .check = check_cast,
                   .make_kernel = make_cast});
 }

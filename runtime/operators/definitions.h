@@ -40,6 +40,9 @@ struct OperatorDefinition {
   int least_weight_bits = 8;
   /// Whether the output is the first input, under another shape.
   bool only_reshapes = false;
+  /// Whether an element of the output follows from those of its inputs at the same place; where there
+  /// is a byte_table it does anyway.
+  bool each_element = false;
   /// Whether it computes on codes of int16, too.
   bool takes_int16 = false;
   /// OutputGrid::fixed only: the grid.
@@ -62,6 +65,9 @@ struct OperatorDefinition {
   std::int64_t (*multiply_adds)(const detail::Operands& operands) = nullptr;
   /// The operator as a function of one byte; null where it is none.
   ByteTable (*byte_table)(const detail::KernelSource& source) = nullptr;
+
+  /// Whether an element of the output follows from those of its inputs at the same place.
+  bool is_elementwise() const { return each_element || byte_table != nullptr; }
 
   /// OutputGrid::fixed only: the scale and zero point of an output of this type.
   QuantParams fixed_grid_of(DType type) const {

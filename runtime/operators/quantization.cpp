@@ -264,6 +264,7 @@ OperatorDefinition definitions::dequantize() {
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,
+                  .each_element = true,
                   .check = check_dequantize,
                   .make_kernel = make_dequantize});
 }
