@@ -46,6 +46,7 @@ int @name@_front_end_reset(@name@_front_end *state);
 /*
  * Takes samples until a frame is whole, and returns how many: call it again with the rest. *frames
  * is 1 where a frame is whole, whose codes are then written, else 0. Pointers may not be null.
+ * Returns -1 where @name@_front_end_reset() did not begin the sound.
  */
 int32_t @name@_front_end_take(@name@_front_end *state, const int16_t *sound, int32_t samples,
                               @type@ *codes, int32_t *frames);
@@ -82,7 +83,11 @@ int32_t @name@_front_end_take(@name@_front_end *state, const int16_t *sound, int
                               @type@ *codes, int32_t *frames)
 {
     const @name@_log_mel_config *c = &@name@_front_end_config;
-    const int32_t taken = @name@_log_mel_take(c, state->frame, &state->count, sound, samples);
+    int32_t taken;
+    if (state->count < 0 || state->count >= c->window) {
+        return -1;
+    }
+    taken = @name@_log_mel_take(c, state->frame, &state->count, sound, samples);
     *frames = state->count == c->window;
     if (*frames) {
         uint16_t features[@NAME@_FRAME_CODES];

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
-#include <octet/deploy/c/plan.h>
+#include <octet/deploy/c/operators.h>
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
 
 // The states that a model carries from call to call, in a struct that the caller owns.
 
@@ -14,8 +16,10 @@ constexpr std::string_view kDeclarations = R"(/*
  * @name@_invoke() with the states of the call before.
  */
 typedef struct {
-@members@    int32_t now; /* which half holds the states; the next call writes the other */
+@members@@halves@    uint32_t begun; /* MODEL_CRC32 since @name@_reset() */
 } @name@_state;
+
+#define @NAME@_ERROR_STATE 2 /* @name@_reset() did not begin the sequence */
 
 /* Returns OK or an error above; @name@_step() changes no state then. */
 int @name@_reset(@name@_state *state);
@@ -29,31 +33,84 @@ int @name@_reset(@name@_state *state)
     if (!state) {
         return @NAME@_ERROR_NULL;
     }
-@resets@    state->now = 0;
+@resets@@first_half@    state->begun = @NAME@_MODEL_CRC32;
     return @NAME@_OK;
 }
 
 int @name@_step(@name@_state *state, @parameters@)
 {
     int result;
-    int32_t now;
     if (!state) {
         return @NAME@_ERROR_NULL;
     }
-    now = state->now;
+    if (state->begun != @NAME@_MODEL_CRC32) {
+        return @NAME@_ERROR_STATE;
+    }
     result = @name@_invoke(@arguments@);
     if (result != @NAME@_OK) {
         return result;
     }
-@copies@    state->now = 1 - now;
-    return @NAME@_OK;
+@copies@@other_half@    return @NAME@_OK;
 }
 )";
 
 constexpr std::string_view kFill = R"(    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
-        state->@end@[@half@][i] = @value@;
+        @memory@[i] = @value@;
     }
 )";
+
+/// Whether a C expression names that parameter.
+bool names(std::string_view expression, std::string_view parameter) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = 0; (at = expression.find(parameter, at)) != std::string_view::npos; ++at) {
+    const std::size_t end = at + parameter.size();
+    const bool begins = at == 0 || !(is_part(expression[at - 1]) || expression[at - 1] == '_');
+    if (begins && (end == expression.size() || !is_part(expression[end]))) return true;
+  }
+  return false;
+}
+
+/// Whether a step may write its result where that parameter is, which it may read.
+bool may_overwrite(const CPlan& plan, const CStep& step, std::string_view parameter) {
+  for (std::size_t i = 0; i < step.from.size(); ++i) {
+    if (!names(step.from[i], parameter)) continue;
+    const auto overlap = c_operator(step.source.op.code).overlap;
+    if (overlap == nullptr || step.rows) return false;
+    const std::optional<COverlap> found = overlap(plan, step.source, i);
+    if (!found || found->lead != 0) return false;
+  }
+  return true;
+}
+
+/// Whether the new state may be written over the old: nothing reads the old one behind that.
+bool is_in_place(const CPlan& plan, const CarriedState& state) {
+  // A state that is a result, too, is copied behind all steps.
+  if (state.output < plan.states.results) return true;
+  const std::string& old = plan.inputs[state.input].name;
+  const CEnd& output = plan.outputs[state.output];
+  const auto is_copied = [&](const CEnd& end) { return names(end.copied, old); };
+  if (std::ranges::any_of(plan.outputs, is_copied)) return false;
+  const auto reads = [&](const CStep& step) {
+    return std::ranges::any_of(step.from, [&](const auto& from) { return names(from, old); });
+  };
+  const auto writes = [&](const CStep& step) { return names(step.to, output.name); };
+  const auto writer = std::ranges::find_if(plan.steps, writes);
+  if (writer == plan.steps.end()) return true;
+  return !writer->rows && may_overwrite(plan, *writer, old) &&
+         std::none_of(writer + 1, plan.steps.end(), reads);
+}
+
+bool has_halves(const CPlan& plan) {
+  return !std::ranges::all_of(plan.states.states,
+                              [&](const CarriedState& s) { return is_in_place(plan, s); });
+}
+
+/// The memory of a state in its struct: all of it, or the half of that number.
+std::string memory_of(const CPlan& plan, const CarriedState& state, std::string_view half) {
+  const std::string& name = plan.inputs[state.input].name;
+  return is_in_place(plan, state) ? fmt::format("state->{}", name)
+                                  : fmt::format("state->{}[{}]", name, half);
+}
 
 bool is_state(const CPlan& plan, std::size_t input) {
   return std::ranges::count(plan.states.states, input, &CarriedState::input) > 0;
@@ -71,18 +128,20 @@ std::string parameters(const CPlan& plan) {
 }
 
 std::string arguments(const CPlan& plan) {
+  const auto& states = plan.states.states;
   std::vector<std::string> all;
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
-    const std::string& name = plan.inputs[i].name;
-    all.push_back(is_state(plan, i) ? fmt::format("state->{}[now]", name) : name);
+    const auto state = std::ranges::find(states, i, &CarriedState::input);
+    all.push_back(state == states.end() ? plan.inputs[i].name
+                                        : memory_of(plan, *state, "state->now"));
   }
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     if (i < plan.states.results) {
       all.push_back(plan.outputs[i].name);
       continue;
     }
-    const auto state = std::ranges::find(plan.states.states, i, &CarriedState::output);
-    all.push_back(fmt::format("state->{}[1 - now]", plan.inputs[state->input].name));
+    const auto state = std::ranges::find(states, i, &CarriedState::output);
+    all.push_back(memory_of(plan, *state, "1 - state->now"));
   }
   return fmt::format("{}", fmt::join(all, ", "));
 }
@@ -93,9 +152,13 @@ std::string c_state_declarations(const CPlan& plan) {
   if (plan.states.states.empty()) return "";
   Fillings f = plan.fillings();
   for (const CarriedState& state : plan.states.states) {
-    f["members"] +=
-        fill("    @type@ @end@[2][@NAME@_@END@_SIZE];\n", plan.fillings(plan.inputs[state.input]));
+    Fillings of_end = plan.fillings(plan.inputs[state.input]);
+    of_end["two"] = is_in_place(plan, state) ? "" : "[2]";
+    f["members"] += fill("    @type@ @end@@two@[@NAME@_@END@_SIZE];\n", of_end);
   }
+  f["halves"] = has_halves(plan) ? "    int32_t now; /* the half of each pair that holds a state; "
+                                   "a call writes the other */\n"
+                                 : "";
   f["parameters"] = parameters(plan);
   return fill(kDeclarations, f);
 }
@@ -106,14 +169,16 @@ std::string c_state_functions(const CPlan& plan) {
   f["copies"] = "";
   for (const CarriedState& state : plan.states.states) {
     Fillings of_end = plan.fillings(plan.inputs[state.input]);
-    of_end["half"] = "0";
+    of_end["memory"] = memory_of(plan, state, "0");
     of_end["value"] = fill("@NAME@_@END@_ZERO_POINT", of_end);
     f["resets"] += fill(kFill, of_end);
     if (state.output >= plan.states.results) continue;
-    of_end["half"] = "1 - now";
     of_end["value"] = plan.outputs[state.output].name + "[i]";
     f["copies"] += fill(kFill, of_end);
   }
+  const bool halves = has_halves(plan);
+  f["first_half"] = halves ? "    state->now = 0;\n" : "";
+  f["other_half"] = halves ? "    state->now = 1 - state->now;\n" : "";
   f["parameters"] = parameters(plan);
   f["arguments"] = arguments(plan);
   return fill(kFunctions, f);

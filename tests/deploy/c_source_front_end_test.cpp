@@ -68,6 +68,8 @@ int main(void)
     if (hears_features(&state, 0, 1, x) != HEARS_ERROR_NULL) return 1;
     if (hears_features(&state, sound, 1, 0) != HEARS_ERROR_NULL) return 1;
     if (hears_front_end_reset(0) != HEARS_ERROR_NULL) return 1;
+    memset(&stream, 0x55, sizeof stream);
+    if (hears_front_end_take(&stream, sound, 1, again, &samples) != -1) return 7;
     while (fread(&samples, sizeof samples, 1, stdin) == 1) {
         int32_t at = 0, frames = 0, whole;
         const size_t numbers = (size_t)samples * HEARS_SOUND_AXES;

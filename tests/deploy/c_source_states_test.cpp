@@ -6,9 +6,12 @@
 #include <octet/layers/layers.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/step_model.h>
+#include <octet/tests/core/quant/contracts.h>
+#include <octet/tests/core/random_networks.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/layer_testing.h>
+#include <octet/tests/layers/quantize/random_streams.h>
 #include <octet/tests/runtime/lstm_models.h>
 #include <octet/tests/runtime/svdf_models.h>
 
@@ -30,6 +33,7 @@ IntegerModel streaming(Rounding rounding) {
 }
 
 constexpr std::string_view kMain = R"(#include <stdio.h>
+#include <string.h>
 #include "net.h"
 
 int main(void)
@@ -38,6 +42,9 @@ int main(void)
     static int8_t x[NET_INPUT1_SIZE], y[NET_OUTPUT1_SIZE], z[NET_OUTPUT2_SIZE];
     int sequence;
     if (net_step(0, x, y, z) != NET_ERROR_NULL || net_reset(0) != NET_ERROR_NULL) return 1;
+    if (net_step(&state, x, y, z) != NET_ERROR_STATE) return 6;
+    memset(&other, 0x55, sizeof other);
+    if (net_step(&other, x, y, z) != NET_ERROR_STATE) return 7;
     for (sequence = 0; sequence < 2; ++sequence) {
         int i;
         net_reset(&state);
@@ -56,27 +63,23 @@ int main(void)
 }
 )";
 
-class CSourceStates : public CompiledC {};
-
-TEST_F(CSourceStates, StepsGiveTheBytesOfTheInterpreter) {
-  for (const Rounding rounding :
-       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
-    const IntegerModel model = from_tflite(to_tflite(streaming(rounding)));
+class CSourceStates : public CompiledC {
+ protected:
+  /// Writes 20 random steps of two sequences to the file "in", and returns the results of the
+  /// interpreter.
+  std::string draw_steps(const IntegerModel& model, std::uint32_t seed) const {
     const CarriedStates kept = kept_states(model);
-    ASSERT_EQ(kept.states.size(), 4U);
-    ASSERT_EQ(kept.results, 2U);
     StreamingInterpreter stream(model, kept.states);
-    const std::size_t size = stream.interpreter().input_bytes().size();
     std::string in;
     std::string expected;
-    Draw draw(3);
+    Draw draw(seed);
     for (int sequence = 0; sequence < 2; ++sequence) {
       stream.reset();
       for (int i = 0; i < 20; ++i) {
-        for (std::size_t k = 0; k < size; ++k) {
+        for (std::byte& b : stream.interpreter().input_bytes()) {
           const int code = draw.between(-128, 127);
           in += static_cast<char>(code);
-          stream.interpreter().input_bytes()[k] = static_cast<std::byte>(code);
+          b = static_cast<std::byte>(code);
         }
         stream.step();
         for (std::size_t k = 0; k < kept.results; ++k) {
@@ -86,18 +89,114 @@ TEST_F(CSourceStates, StepsGiveTheBytesOfTheInterpreter) {
         }
       }
     }
-    project_.write(to_c_source(model, "net"));
-    project_.write("main.c", std::string(kMain));
     write_file_atomic(project_.path("in"), in);
-    for (const std::string& compiler : c_compilers()) {
-      project_.build(compiler, joined({"-std=c99", "-O2"}, joined(kStrict, kTrapUndefined)), "main",
-                     {"net.c", "main.c"});
-      const ProcessResult result =
-          run_process({"/bin/sh", "-c", project_.path("main") + " < " + project_.path("in")});
-      EXPECT_EQ(result.exit_code, 0);
-      EXPECT_EQ(result.out, expected);
-    }
+    return expected;
   }
+
+  void expect_prints(const std::string& compiler, const std::string& level,
+                     const std::string& expected) const {
+    project_.build(compiler, joined({"-std=c99", level}, joined(kStrict, kTrapUndefined)), "main",
+                   {"net.c", "main.c"});
+    const ProcessResult result =
+        run_process({"/bin/sh", "-c", project_.path("main") + " < " + project_.path("in")});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.out, expected);
+  }
+};
+
+TEST_F(CSourceStates, StepsGiveTheBytesOfTheInterpreter) {
+  for (const Rounding rounding :
+       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+    const IntegerModel model = from_tflite(to_tflite(streaming(rounding)));
+    const CarriedStates kept = kept_states(model);
+    ASSERT_EQ(kept.states.size(), 4U);
+    ASSERT_EQ(kept.results, 2U);
+    const std::string expected = draw_steps(model, 3);
+    const CSource source = to_c_source(model, "net");
+    project_.write(source);
+    project_.write("main.c", std::string(kMain));
+    for (const std::string& compiler : c_compilers()) expect_prints(compiler, "-O2", expected);
+    // Each state is read for the last time before, or where, it is written.
+    EXPECT_EQ(source.header.find("[2]["), std::string::npos);
+  }
+}
+
+/// Reads inputs of a network of so many results, each a step.
+std::string main_of(std::size_t results) {
+  std::string text = R"(#include <stdio.h>
+#include "net.h"
+
+int main(void)
+{
+    static net_state state;
+    static int8_t x[NET_INPUT1_SIZE];
+)";
+  std::string arguments;
+  std::string writes;
+  for (std::size_t k = 1; k <= results; ++k) {
+    text += fmt::format("    static int8_t y{0}[NET_OUTPUT{0}_SIZE];\n", k);
+    arguments += fmt::format(", y{}", k);
+    writes += fmt::format("        fwrite(y{0}, sizeof y{0}, 1, stdout);\n", k);
+  }
+  return text + R"(    int i;
+    for (i = 0; i < 40; ++i) {
+        if (i % 20 == 0) net_reset(&state);
+        if (fread(x, sizeof x, 1, stdin) != 1) return 2;
+        if (net_step(&state, x)" +
+         arguments + ") != NET_OK) return 3;\n" + writes + "    }\n    return 0;\n}\n";
+}
+
+TEST_F(CSourceStates, StepsOfRandomNetworksGiveTheBytesOfTheInterpreter) {
+  std::size_t states = 0;
+  std::size_t in_place = 0;
+  const auto compilers = c_compilers();
+  for (std::uint32_t seed = 0; seed < random_networks(12); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomStream net(seed);
+    Model model = quantize_model(net.model(), {.rounding = kContracts[seed % kContracts.size()]});
+    calibrate(model, net.batch(17));
+    const StepModel one = streamed(model);
+    if (one.states.empty()) continue;
+    const IntegerModel lowered = lower(one);
+    const CarriedStates kept = kept_states(lowered);
+    const std::string expected = draw_steps(lowered, seed);
+    const CSource source = to_c_source(lowered, "net");
+    project_.write(source);
+    project_.write("main.c", main_of(kept.results));
+    expect_prints(compilers[seed % compilers.size()], "-O1", expected);
+    if (HasFatalFailure()) return;
+    states += kept.states.size();
+    in_place += source.header.find("[2][") == std::string::npos ? kept.states.size() : 0;
+  }
+  EXPECT_GT(in_place, states / 2);
+}
+
+/// A result that reads a state behind the operator that writes it anew.
+IntegerModel late_reader() {
+  RawModelBuilder b;
+  const auto value = [&](const char* name) {
+    return b.activation(name, {1, 4}, DType::int8, quant(0.5F, 3));
+  };
+  const std::int32_t x = value("x");
+  const std::int32_t old = value("old");
+  const std::int32_t next = value("next");
+  const std::int32_t y = value("y");
+  b.model.inputs = {x, old};
+  b.model.outputs = {y, next};
+  b.op(OpCode::add, {x, x}, next, BinaryAttributes{});
+  b.op(OpCode::add, {old, x}, y, BinaryAttributes{});
+  keep_states(b.model, {{{1, 1}}, 1});
+  return b.model;
+}
+
+TEST_F(CSourceStates, AStateThatIsReadBehindItsWriterHasTwoHalves) {
+  const IntegerModel model = late_reader();
+  const std::string expected = draw_steps(model, 1);
+  const CSource source = to_c_source(model, "net");
+  EXPECT_NE(source.header.find("int8_t input2[2][NET_INPUT2_SIZE]"), std::string::npos);
+  project_.write(source);
+  project_.write("main.c", main_of(1));
+  expect_prints(c_compilers()[0], "-O1", expected);
 }
 
 /// The results of 20 steps on random codes.
