@@ -4,11 +4,14 @@
 #include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
 #include <octet/tests/core/quant/contracts.h>
+#include <octet/tests/core/random_networks.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/deploy/drawn_networks.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/layers/quantize/random_sequences.h>
+#include <octet/tests/layers/quantize/random_streams.h>
 #include <octet/train/data/digits.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/trainer.h>
@@ -106,6 +109,31 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterOnConvolutions) {
   const CDriver driver(std::move(cases));
   EXPECT_EQ(driver.output_bytes(), 60 * 100 * 3);
   expect_equal(driver);
+}
+
+TEST_P(CSourceRandomNets, EqualTheInterpreterOnSequences) {
+  std::vector<CCase> cases;
+  for (std::uint32_t seed = 0; seed < random_networks(40); ++seed) {
+    octet::test::RandomSequence net(seed);
+    Model model = quantize_model(net.model(), net.options(GetParam()));
+    calibrate(model, net.batch(17));
+    octet::test::train_a_little(model, 2, [&] { return net.batch(5); });
+    const IntegerModel lowered = lower(model);
+    cases.push_back({lowered, GetParam(), random_codes(lowered, 20, seed)});
+  }
+  expect_equal(CDriver(std::move(cases)));
+}
+
+TEST_P(CSourceRandomNets, EqualTheInterpreterOnStreams) {
+  std::vector<CCase> cases;
+  for (std::uint32_t seed = 0; seed < random_networks(20); ++seed) {
+    octet::test::RandomStream net(seed);
+    Model model = quantize_model(net.model(), {.rounding = GetParam()});
+    calibrate(model, net.batch(17));
+    const IntegerModel lowered = lower(octet::test::streamed(model).model);
+    cases.push_back({lowered, GetParam(), random_codes(lowered, 20, seed)});
+  }
+  expect_equal(CDriver(std::move(cases)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, CSourceRandomNets, ::testing::ValuesIn(kContracts),

@@ -3,6 +3,7 @@
 #include <octet/core/quant/packed_codes.h>
 #include <octet/layers/lower.h>
 #include <octet/runtime/operators/definitions.h>
+#include <octet/tests/core/random_networks.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_nets.h>
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <regex>
 #include <string>
 
@@ -23,12 +23,8 @@ using CSourcePacked = CompiledC;
 constexpr auto kPacked = CWeights::packed;
 
 /// How many random nets there are of each width, and at least so many operators on scales that are
-/// powers of two: OCTET_PACKED_NETS, or few.
-std::uint32_t nets_of_each_width() {
-  constexpr std::uint32_t kFew = 10;
-  const char* asked = std::getenv("OCTET_PACKED_NETS");
-  return asked == nullptr ? kFew : static_cast<std::uint32_t>(std::stoul(asked));
-}
+/// powers of two.
+std::uint32_t nets_of_each_width() { return random_networks(10); }
 
 /// A random net: Dense layers, convolutions of images or of sequences, transposed ones.
 template <class Net>

@@ -8,6 +8,7 @@
 #include <octet/layers/lower.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/packed_weights.h>
+#include <octet/tests/core/random_networks.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/naive.h>
 #include <octet/train/data/digits.h>
@@ -20,13 +21,6 @@ namespace octet::test::packed_oracle_test {
 namespace {
 
 using Codes = std::vector<std::int8_t>;
-
-/// How many random nets there are: OCTET_PACKED_NETS, or few.
-std::uint32_t nets() {
-  constexpr std::uint32_t kFew = 20;
-  const char* asked = std::getenv("OCTET_PACKED_NETS");
-  return asked == nullptr ? kFew : static_cast<std::uint32_t>(std::stoul(asked));
-}
 
 /// Every scale as the next power of two, so that sums often lie half way between two codes.
 IntegerModel on_powers_of_two(IntegerModel model) {
@@ -79,7 +73,7 @@ void compare(const IntegerModel& model, Rounding rounding, const Codes& x, Compa
 TEST(PackedOracle, RandomNetsComputeAsTheRuntimesOfTheContract) {
   for (const Rounding rounding : {Rounding::double_rounding, Rounding::single_rounding}) {
     Compared compared;
-    for (std::uint32_t seed = 0; seed < nets(); ++seed) {
+    for (std::uint32_t seed = 0; seed < random_networks(20); ++seed) {
       test::RandomNet net(seed);
       Sequential model = quantize_model(net.model(), {.rounding = rounding, .weight_bits = 4});
       calibrate(model, net.batch(9));
@@ -93,8 +87,8 @@ TEST(PackedOracle, RandomNetsComputeAsTheRuntimesOfTheContract) {
         if (HasFatalFailure()) return;
       }
     }
-    EXPECT_GT(compared.packed, nets());
-    EXPECT_GT(compared.codes, 1000U * nets());
+    EXPECT_GT(compared.packed, random_networks(20));
+    EXPECT_GT(compared.codes, 1000U * random_networks(20));
   }
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/tests/core/random_networks.h>
 #include <octet/tests/interop/cases.h>
 #include <octet/tests/interop/model_windows.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
@@ -346,7 +347,7 @@ void add_random_cases(CaseFolder& folder) {
   add_some(kTrainedConvolutions, add_trained_convolutions);
   add_some(kTransposed, add_transposed);
   add_some(kTrainedTransposed, add_trained_transposed);
-  add_some(kTrainedSequences, add_trained_sequence);
+  add_some(test::random_networks(kTrainedSequences), add_trained_sequence);
   add_some(kFewBits, add_few_bits);
   add_some(kPackedNets, add_packed_net);
 }

@@ -11,8 +11,9 @@ namespace octet::test {
 
 /// A random float network over sequences [steps, features]: one to three of Dense at each step,
 /// an activation or a normalization, a GRU, LSTM or SimpleRNN of all states, in one direction or
-/// both, MultiHeadAttention beside its input, two branches that are merged, one layer that is used
-/// twice, a part of an axis, and axes in another order; a GRU or a Flatten in front of the end.
+/// both, a convolution or an SVDF along time, MultiHeadAttention beside its input, two branches
+/// that are merged, one layer that is used twice, a part of an axis, and axes in another order; a
+/// GRU or a Flatten in front of the end.
 class RandomSequence {
  public:
   explicit RandomSequence(std::uint32_t seed) : random_(seed), model_("sequence") {
@@ -43,7 +44,7 @@ class RandomSequence {
 
  private:
   Value step(const Value& x) {
-    switch (random_.integer(0, 12)) {
+    switch (random_.integer(0, 14)) {
       case 0:
         features_ = random_.integer(1, 9);
         return model_.add(Dense(features_, Activation::relu), x);
@@ -97,6 +98,13 @@ class RandomSequence {
         steps_ = features_;
         return products;
       }
+      case 12:
+        return convolution(x);
+      case 13:
+        features_ = random_.integer(1, 5);
+        return model_.add(SVDF(features_, random_.integer(1, 4), Activation::relu,
+                               {.rank = random_.integer(1, 2)}),
+                          x);
       default: {
         const Value once = model_.add(Dense(features_), x);
         return model_.add(Add(), {once, model_.reuse(once, {once})});
@@ -161,6 +169,25 @@ class RandomSequence {
           Bidirectional(LSTM(units, {.return_sequences = true}), {.merge_mode = mode}), x);
     }
     return model_.add(Bidirectional(GRU(units, {.return_sequences = true}), {.merge_mode = mode}),
+                      x);
+  }
+
+  Value convolution(const Value& x) {
+    const Index size = random_.integer(1, 3);
+    const Index stride = random_.integer(1, 2);
+    const Index dilation = random_.integer(1, 2);
+    const Padding padding = random_.integer(0, 1) == 0 ? Padding::same : Padding::causal;
+    const bool separable = random_.integer(0, 1) == 1;
+    steps_ = (steps_ + stride - 1) / stride;
+    features_ = random_.integer(1, 6);
+    if (separable) {
+      return model_.add(
+          SeparableConv1D(features_, size, Activation::relu6,
+                          {.stride = stride, .dilation = dilation, .padding = padding}),
+          x);
+    }
+    return model_.add(Conv1D(features_, size, Activation::tanh,
+                             {.stride = stride, .dilation = dilation, .padding = padding}),
                       x);
   }
 
