@@ -20,6 +20,7 @@ struct Arguments {
   bench::LowBitRequest low_bits;
   bench::InferenceRequest inference;
   bench::MemoryRequest memory;
+  bench::StreamRequest stream;
   bench::NetworkRequest network;
   std::string mode = "float";
   std::filesystem::path run;
@@ -59,6 +60,10 @@ void add_network_options(CLI::App& app, Arguments& arguments) {
   inference->add_option("--batch", arguments.inference.batch)
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  CLI::App* stream = app.add_subcommand("stream", "One step of a network that carries states");
+  stream->add_option("--network", arguments.stream.network)->capture_default_str();
+  stream->add_option("--mode", arguments.mode)->check(CLI::IsMember({"float", "qat"}));
+  stream->add_option("--write", arguments.stream.prefix, "PREFIX of the files that peers read");
   CLI::App* memory = app.add_subcommand("memory", "The most memory that steps of training take");
   add_training(*memory, arguments.memory, arguments.mode);
   app.add_subcommand("footprint", "Flash and RAM of the networks of the examples in integers");
@@ -104,6 +109,7 @@ nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double b
   if (app.got_subcommand("step")) return bench::measure_steps(arguments.step);
   if (app.got_subcommand("low-bits")) return bench::measure_low_bits(arguments.low_bits);
   if (app.got_subcommand("inference")) return bench::measure_invokes(arguments.inference);
+  if (app.got_subcommand("stream")) return bench::measure_stream(arguments.stream);
   if (app.got_subcommand("memory")) return bench::measure_training_memory(arguments.memory);
   if (app.got_subcommand("footprint")) return bench::measure_deployment_memory();
   return bench::measure_inference(arguments.run, arguments.data);
@@ -123,7 +129,7 @@ int main(int argc, char** argv) {
       return app.exit(error) == 0 ? 0 : 2;
     }
     arguments.train.quantized = arguments.step.quantized = arguments.memory.quantized =
-        arguments.mode != "float";
+        arguments.stream.quantized = arguments.mode != "float";
     if (arguments.mode == "qat8") {
       arguments.step.backward = arguments.memory.backward = Backward::int8;
     }

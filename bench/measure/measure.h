@@ -72,6 +72,18 @@ struct InferenceRequest {
 /// cpu_min).
 nlohmann::json measure_invokes(const InferenceRequest& request);
 
+struct StreamRequest {
+  /// A network for sequences of StepRequest that step_model() takes.
+  std::string network = "gru64";
+  bool quantized = true;
+  /// Where to write PREFIX.tflite, PREFIX.onnx, PREFIX.json with the bytes of the first steps, and
+  /// net.c and net.h beside them; empty: nowhere.
+  std::filesystem::path prefix;
+};
+
+/// Times StreamingInterpreter::step(): microseconds as measure_invokes().
+nlohmann::json measure_stream(const StreamRequest& request);
+
 struct MemoryRequest {
   /// A network of StepRequest.
   std::string network = "lenet5";

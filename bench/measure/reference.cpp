@@ -110,13 +110,15 @@ Model make_network(const Reference& of) {
   return model;
 }
 
-IntegerModel integers_of(const Reference& of) {
+Model quantized(const Reference& of) {
   // Examples that give activations their ranges.
   constexpr Index kCalibration = 2;
   Model model = quantize_model(make_network(of));
   calibrate(model, Tensor::uniform(of.example.with_batch(kCalibration), Random(1), 0.0F, 1.0F));
-  return lower(model);
+  return model;
 }
+
+IntegerModel integers_of(const Reference& of) { return lower(quantized(of)); }
 
 Dataset pixels_for(const Reference& of, std::size_t count) {
   std::vector<std::uint8_t> pixels(count * static_cast<std::size_t>(of.example.size()));

@@ -36,7 +36,8 @@ Reference reference(std::string_view name, const ConvolutionsSize& size = {});
 /// The network, built.
 Model make_network(const Reference& of);
 
-/// The network in integers, untrained, with ranges measured on noise.
+/// The network quantized, untrained, with ranges measured on noise, and its integers.
+Model quantized(const Reference& of);
 IntegerModel integers_of(const Reference& of);
 
 /// `count` images of noise, of bytes as files have them, for a network with classes.
