@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/ops.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/concatenate.h>
 #include <octet/layers/graph.h>
+#include <octet/layers/program/float_operators.h>
 #include <octet/runtime/kernel.h>
 
 namespace octet {
@@ -40,6 +43,12 @@ std::unique_ptr<Layer> Concatenate::clone() const { return std::make_unique<Conc
 
 std::unique_ptr<Layer> Concatenate::make(const Description& d) {
   return std::make_unique<Concatenate>(d.integer("axis"));
+}
+
+Tensor float_forms::concatenation(const FloatCall& call) {
+  const auto& attributes = call.as<ConcatenationAttributes>();
+  return apply_activation(attributes.activation,
+                          concatenate({call.x.begin(), call.x.end()}, attributes.axis));
 }
 
 }  // namespace octet

@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/embedding.h>
 #include <octet/layers/graph.h>
+#include <octet/layers/program/float_operators.h>
 
 namespace octet {
 
@@ -37,6 +39,10 @@ void Embedding::make_tensors(std::span<const Shape> /*input_shapes*/, const Rand
   constexpr float kMost = 0.05F;
   embeddings_ =
       Tensor::uniform({input_dim_, output_dim_}, random, -kMost, kMost).set_requires_grad(true);
+}
+
+Tensor float_forms::gather(const FloatCall& call) {
+  return take_rows(call.x[0], call.x[1], call.owner());
 }
 
 }  // namespace octet

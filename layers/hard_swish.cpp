@@ -1,5 +1,7 @@
+#include <octet/core/arithmetic/hard_swish.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/hard_swish.h>
+#include <octet/layers/program/float_operators.h>
 
 namespace octet {
 
@@ -12,5 +14,11 @@ std::unique_ptr<Layer> HardSwish::make(const Description& /*description*/) {
 }
 
 std::unique_ptr<Layer> HardSwish::clone() const { return std::make_unique<HardSwish>(*this); }
+
+/// x relu6(x + 3) / 6.
+Tensor float_forms::hard_swish(const FloatCall& call) {
+  return smooth("hard_swish", Work::map_floats, call.x[0], detail::hard_swish,
+                detail::hard_swish_slope);
+}
 
 }  // namespace octet

@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/leaky_relu.h>
+#include <octet/layers/program/float_operators.h>
 
 #include <cmath>
 
@@ -28,5 +29,19 @@ std::unique_ptr<Layer> LeakyReLU::make(const Description& d) {
 }
 
 std::unique_ptr<Layer> LeakyReLU::clone() const { return std::make_unique<LeakyReLU>(*this); }
+
+/// max(x, 0) + alpha min(x, 0).
+Tensor float_forms::leaky_relu(const FloatCall& call) {
+  const Tensor& x = call.x[0];
+  const auto slope = [alpha = call.as<LeakyReluAttributes>().alpha](float v) {
+    return v > 0.0F ? 1.0F : alpha;
+  };
+  const Tensor y = detail::map(
+      Work::map_floats, [slope](float v) { return slope(v) * v; }, x);
+  return record("leaky_relu", y, {x}, [x = x.detach(), slope](const Tensor& g) {
+    return std::vector<Tensor>{detail::map(
+        Work::map_floats, [slope](float gv, float v) { return slope(v) * gv; }, g, x)};
+  });
+}
 
 }  // namespace octet

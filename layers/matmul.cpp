@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/matmul.h>
+#include <octet/layers/program/float_operators.h>
 
 #include <algorithm>
 
@@ -42,6 +44,12 @@ void MatMul::describe(Description& description) const {
 std::unique_ptr<Layer> MatMul::make(const Description& d) {
   return std::make_unique<MatMul>(MatMulOptions{.transpose_first = d.flag("transpose_first"),
                                                 .transpose_second = d.flag("transpose_second")});
+}
+
+Tensor float_forms::batch_matmul(const FloatCall& call) {
+  const auto& attributes = call.as<BatchMatmulAttributes>();
+  return octet::batch_matmul(call.x[0], call.x[1], transpose_of(attributes.adj_x),
+                             transpose_of(attributes.adj_y));
 }
 
 }  // namespace octet

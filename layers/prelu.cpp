@@ -1,12 +1,27 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/prelu.h>
+#include <octet/layers/program/float_operators.h>
 
 #include <cmath>
 
 namespace octet {
+namespace {
+
+/// min(x, 0), which passes the gradient at 0, where relu() does not.
+Tensor negative_part(const Tensor& x) {
+  const Tensor y = detail::map(
+      Work::map_floats, [](float v) { return v > 0.0F ? 0.0F : v; }, x);
+  return record("negative_part", y, {x}, [x = x.detach()](const Tensor& g) {
+    return std::vector<Tensor>{detail::map(
+        Work::map_floats, [](float gv, float v) { return v > 0.0F ? 0.0F : gv; }, g, x)};
+  });
+}
+
+}  // namespace
 
 PReLU::PReLU(float alpha, std::string name) : Layer(std::move(name)), start_(alpha) {
   if (!std::isfinite(alpha)) {
@@ -34,6 +49,11 @@ void PReLU::make_tensors(std::span<const Shape> input_shapes, const Random& /*ra
                                       name(), input_shape.to_string()));
   }
   alpha_ = Tensor::full({input_shape.dim(-1)}, start_).set_requires_grad(true);
+}
+
+/// max(x, 0) + alpha min(x, 0); alpha broadcasts to x.
+Tensor float_forms::prelu(const FloatCall& call) {
+  return add(octet::relu(call.x[0]), mul(negative_part(call.x[0]), call.x[1]));
 }
 
 }  // namespace octet
