@@ -252,7 +252,7 @@ struct StridedSliceAttributes {
 /// Filters u rank .. u rank + rank - 1 are those of unit u.
 struct SvdfAttributes {
   std::int32_t rank = 1;
-  /// Applied to reals; no runtime applies RELU to integers, nor takes another.
+  /// Applied to real values; no runtime applies RELU to integers, nor takes another.
   FusedActivation activation = FusedActivation::none;
   OCTET_FIELDS(rank, activation)
   bool operator==(const SvdfAttributes&) const = default;

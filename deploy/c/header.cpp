@@ -38,7 +38,7 @@ constexpr std::string_view kHeader = R"(/*
 extern "C" {
 #endif
 
-/* A code q stands for (q - ZERO_POINT) * SCALE. */
+/* A quantized value q stands for (q - ZERO_POINT) * SCALE. */
 @end_macros@
 #define @NAME@_FLASH_BYTES @flash@
 #define @NAME@_RAM_BYTES @ram@
@@ -54,8 +54,8 @@ typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 :
 #define @NAME@_ERROR_NULL 1 /* a pointer is null; nothing was written */
 
 /*
- * Runs one sample: @input_sizes@ codes in, @output_sizes@ codes out, which may not overlap. Returns OK
- * or an error above. Uses static buffers: one call at a time.
+ * Runs one sample: @input_sizes@ quantized values in, @output_sizes@ out, which may not overlap. Returns
+ * OK or an error above. Uses static buffers: one call at a time.
  */
 int @name@_invoke(@parameters@);
 
@@ -63,7 +63,7 @@ int @name@_invoke(@parameters@);
 /*
  * For callers who have floats; @these@ a compiler that rounds
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
- * which 32-bit x86 has by default) does: values next to the middle of two codes then change. Codes
+ * which 32-bit x86 has by default) does: values next to the middle of two quantized values then change. They
  * are rounded to the nearest, ties @ties@, and NaN becomes the zero point.
 @normalized@ */
 @helpers@#endif

@@ -22,8 +22,8 @@ namespace octet {
 /// capitals) it has a main() that returns 0 where golden inputs give golden outputs.
 ///
 /// A model with metadata "octet.front_end" (LogMel::description()) has its front end in the source
-/// too: NAME_features() makes the input of 16-bit sound, and NAME_front_end_take() the codes of
-/// each frame of a stream, in integers that give training's bytes.
+/// too: NAME_features() makes the input of 16-bit sound, and NAME_front_end_take() the quantized
+/// values of each frame of a stream, in integers that give training's bytes.
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model

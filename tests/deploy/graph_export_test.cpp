@@ -180,7 +180,7 @@ TEST_F(CompiledC, SeveralEndsHaveNamesHelpersAndASelfTest) {
   const CSource source = to_c_source(model, "net", {.self_test_inputs = samples});
   for (const char* expected :
        {" *   input2    \"z\", int8 [1, 4]", "#define NET_INPUT2_SIZE 4\n",
-        "#define NET_OUTPUT4_SHAPE {2, 2}\n", "INPUT1_SIZE and INPUT2_SIZE codes in",
+        "#define NET_OUTPUT4_SHAPE {2, 2}\n", "INPUT1_SIZE and INPUT2_SIZE quantized values in",
         "int net_invoke(const int8_t *input1, const int8_t *input2, int8_t *output1, ",
         ", int8_t *output2, int8_t *output3, int8_t *output4);\n",
         "int net_quantize_input2(const float *values, int8_t *codes);\n",

@@ -43,8 +43,8 @@ CLayer make_softmax_layer(const CPlan& plan, const CStep& step) {
   const std::int64_t length = input.shape.empty() ? 1 : input.shape.back();
   const std::int64_t rows = input.size() / length;
   CLayer layer;
-  layer.summary = summary_of(step, rows == 1 ? fmt::format("{} codes", length)
-                                             : fmt::format("{} rows of {} codes", rows, length));
+  layer.summary = summary_of(step, rows == 1 ? fmt::format("{} values", length)
+                                             : fmt::format("{} rows of {} values", rows, length));
   Fillings f = layer_fillings(plan, step);
   f["summary"] = layer.summary;
   f["length"] = std::to_string(length);

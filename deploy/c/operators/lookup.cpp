@@ -26,7 +26,7 @@ static void @layer@(const @from_type@ *input, @to_type@ *output)
 CLayer make_arg_max_layer(const CPlan& plan, const CStep& step) {
   const AxisSplit axis = reduced_axis(step.source);
   CLayer layer;
-  layer.summary = summary_of(step, fmt::format("the first of the largest of {} codes, {} times",
+  layer.summary = summary_of(step, fmt::format("the first of the largest of {} values, {} times",
                                                axis.channels, axis.outer * axis.inner));
   Fillings f = layer_fillings(plan, step);
   f["summary"] = layer.summary;

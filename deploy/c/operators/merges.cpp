@@ -43,10 +43,10 @@ std::string binary_loops(const CStep& step, std::string_view body, Fillings fill
   return text;
 }
 
-/// "24 codes, relu".
+/// "24 values, relu".
 std::string binary_detail(const CStep& step) {
   const FusedActivation activation = step.source.op.activation();
-  std::string detail = fmt::format("{} codes", step.source.output().size());
+  std::string detail = fmt::format("{} values", step.source.output().size());
   if (activation != FusedActivation::none) detail += fmt::format(", {}", to_string(activation));
   return detail;
 }
@@ -241,7 +241,7 @@ constexpr std::string_view kPart = R"(    for (int32_t i = 0; i < @count@; ++i) 
 CLayer make_concatenation_layer(const CPlan& plan, const CStep& step) {
   CLayer layer;
   layer.summary = summary_of(
-      step, fmt::format("{} inputs, {} codes", step.from.size(), step.source.output().size()));
+      step, fmt::format("{} inputs, {} values", step.from.size(), step.source.output().size()));
   const std::string type(c_type(step.source.output().dtype));
   std::string parameters;
   std::string body;

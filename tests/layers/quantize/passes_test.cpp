@@ -1,15 +1,20 @@
 // The passes of quantize_model(), each alone.
 
 #include <octet/layers/layers.h>
+#include <octet/layers/program/equal_parts.h>
+#include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/model_passes.h>
 #include <octet/layers/quantize/program_passes.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantizer.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace octet::test::passes_test {
@@ -78,6 +83,109 @@ Model joined() {
   model.output(model.add(Dense(2), c));
   model.build();
   return model;
+}
+
+/// What folding makes of each layer: its type, or that of the layer that a BatchNorm is folded
+/// into.
+std::vector<std::string> folded_types(const Model& model) {
+  std::vector<std::string> types;
+  for (const auto& layer : model.layers()) {
+    const FoldedBatchNorm* folded = folded_batch_norm(*layer);
+    types.push_back(folded == nullptr ? std::string(layer->type())
+                                      : "folded " + std::string(folded->unfolded().type()));
+  }
+  return types;
+}
+
+TEST(WithFoldedBatchNorm, TakesTheLayerInFrontWhereNothingElseReadsItOrClampsIt) {
+  Model model("m");
+  const Value a = model.add(Dense(3, Activation::none, "a"), model.input({4}));
+  const Value clamped = model.add(Dense(3, Activation::relu), model.add(BatchNorm(), a));
+  const Value b = model.add(Dense(3), model.add(BatchNorm(), clamped));
+  const Value read_twice = model.add(BatchNorm(), b);
+  model.output(model.add(Add(), {b, read_twice}));
+  model.build(1);
+  const auto all = [](const Layer&) { return true; };
+  const Model folded = with_folded_batch_norm(model, BatchNormMode::folded, all);
+  EXPECT_EQ(folded_types(folded), (std::vector<std::string>{"InputLayer", "folded Dense", "Dense",
+                                                            "folded ChannelIdentity", "Dense",
+                                                            "folded ChannelIdentity", "Add"}));
+  const Tensor x = random_tensor({5, 4}, 2);
+  const Tensor expected = Model(model).forward(x);
+  const Tensor found = Model(folded).forward(x);
+  for (std::size_t i = 0; i < expected.span().size(); ++i) {
+    EXPECT_NEAR(found.span()[i], expected.span()[i], 1e-5F);
+  }
+  // A layer that stays in float takes no BatchNorm that is quantized.
+  const auto all_but_a = [](const Layer& layer) { return layer.name() != "a"; };
+  EXPECT_EQ(folded_types(with_folded_batch_norm(model, BatchNormMode::folded, all_but_a))[2],
+            "folded ChannelIdentity");
+}
+
+/// Indices that are moved on their way to a table, and values beside them.
+struct Lookup {
+  Model model{"m"};
+
+  explicit Lookup(bool is_summed) {
+    const Value indices = model.input({4}, "indices");
+    const Value moved = model.add(Reshape({2, 2}, "moved"), indices);
+    const Value rows = model.add(Embedding(9, 3), moved);
+    model.output(model.add(Dense(2), model.add(Flatten(), rows)));
+    model.output(is_summed ? model.add(Dense(2, Activation::none, "sum"), indices)
+                           : model.add(Dense(2), model.input({4}, "values")));
+    model.build(1);
+  }
+};
+
+TEST(IndicesOf, AreWhatATableIsReadByAndWhatThatIsMovedFrom) {
+  const Lookup lookup(/*is_summed=*/false);
+  const std::vector<bool> indices = indices_of(lookup.model);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const std::string& name = lookup.model.layers()[i]->name();
+    EXPECT_EQ(indices[i], name == "indices" || name == "moved") << name;
+    if (!indices[i]) continue;
+    EXPECT_NO_THROW(require_index_readers(lookup.model, indices, i));
+  }
+  const Lookup summed(/*is_summed=*/true);
+  expect_throws<InvalidArgument>(
+      [&] { require_index_readers(summed.model, indices_of(summed.model), 0); },
+      {"\"indices\"", "\"sum\" of type Dense"});
+}
+
+TEST(DecideForms, AreOfIntegersFromTheFirstScaleToTheFirstLayerInFloat) {
+  Sequential model("m", Input({3}, "x"), Dense(4, Activation::none, "a"),
+                   in_float(Dense(4, Activation::none, "b")), Dense(2, Activation::none, "c"));
+  model.build(1);
+  Program program = quantize_model(model).program();
+  const auto form_of = [&](const std::string& name) {
+    for (const Program::Value& value : program.values) {
+      if (value.name() == name) return value.form;
+    }
+    ADD_FAILURE() << "no value " << name;
+    return ValueForm{};
+  };
+  EXPECT_TRUE(form_of("quant_a").is_integer);
+  EXPECT_FALSE(form_of("b").is_integer);
+  EXPECT_TRUE(form_of("quant_c").is_integer);
+  EXPECT_NE(form_of("quant_a").quantizer, form_of("quant_c").quantizer);
+  EXPECT_FALSE(form_of("quant_a").fixed_by.has_value());
+}
+
+TEST(EqualPartsOf, AreSlicesOfOneValueInOrder) {
+  const auto parts_of = [](const std::vector<Index>& begins, Index size) {
+    Model model("m");
+    const Value x = model.input({6, 2});
+    for (const Index begin : begins) {
+      model.output(model.add(Slice({.axis = 0, .begin = begin, .size = size}), x));
+    }
+    model.build(1);
+    const EqualParts parts = equal_parts(model.program(), 0);
+    return std::pair(parts.count, parts.axis);
+  };
+  EXPECT_EQ(parts_of({0, 2, 4}, 2), std::pair(std::size_t{3}, std::size_t{1}));
+  EXPECT_EQ(parts_of({0, 4, 2}, 2).first, 1U);  // In another order.
+  EXPECT_EQ(parts_of({0, 2}, 2).first, 1U);     // Not all of it.
+  EXPECT_EQ(parts_of({0, 1, 2}, 2).first, 1U);  // One in another.
 }
 
 TEST(ShareRanges, GivesStepsOfOneQuantizerOneRange) {
