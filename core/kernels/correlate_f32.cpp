@@ -63,10 +63,11 @@ PaddedLines::PaddedLines(const CorrelationAxis& y, const CorrelationAxis& x, Ind
 
 Index PaddedLines::floats_per_line() const { return (before_ + x_->input + after_) * channels_; }
 
-ImageLines PaddedLines::read(const PixelsOf<const float>& in, Index image, Index begin, Index end) {
-  const float* pixels = in.data + image * in.image;
-  if (before_ == 0 && after_ == 0) return {pixels, in.line, in.pixel};
-  if (y_->taps.empty()) return {pixels, 0, 0};
+/// copy(from, count, to) gives floats.
+template <class T, class Copy>
+ImageLines PaddedLines::copied(const PixelsOf<const T>& in, Index image, Index begin, Index end,
+                               Copy copy) {
+  if (y_->taps.empty()) return {nullptr, 0, 0};
   const Index first = std::clamp<Index>(begin * y_->step + y_->taps.front().at, 0, y_->input);
   const Index last =
       std::clamp<Index>((end - 1) * y_->step + y_->taps.back().at + 1, first, y_->input);
@@ -77,17 +78,30 @@ ImageLines PaddedLines::read(const PixelsOf<const float>& in, Index image, Index
     capacity_ = needed;
   }
   float* to = copy_->data();
+  const bool whole = in.pixel == channels_;
+  const Index pieces = whole ? 1 : x_->input;
+  const Index piece = whole ? x_->input * channels_ : channels_;
   for (Index i = first; i < last; ++i) {
     to = std::fill_n(to, before_ * channels_, 0.0F);
-    const float* from = pixels + i * in.line;
-    if (in.pixel == channels_) {
-      to = std::copy_n(from, x_->input * channels_, to);
-    } else {
-      for (Index p = 0; p < x_->input; ++p, from += in.pixel) to = std::copy_n(from, channels_, to);
-    }
+    const T* from = in.data + image * in.image + i * in.line;
+    for (Index p = 0; p < pieces; ++p, from += in.pixel, to += piece) copy(from, piece, to);
     to = std::fill_n(to, after_ * channels_, 0.0F);
   }
   return {copy_->data() + before_ * channels_ - first * line, line, channels_};
+}
+
+ImageLines PaddedLines::read(const PixelsOf<const float>& in, Index image, Index begin, Index end) {
+  if (before_ == 0 && after_ == 0) return {in.data + image * in.image, in.line, in.pixel};
+  return copied(in, image, begin, end,
+                [](const float* from, Index count, float* to) { std::copy_n(from, count, to); });
+}
+
+ImageLines PaddedLines::read(const PixelsOf<const std::int8_t>& in, const ScaledInt8& scaled,
+                             Index image, Index begin, Index end) {
+  const auto dequantize = kernels().passes.dequantize;
+  return copied(in, image, begin, end, [&](const std::int8_t* from, Index count, float* to) {
+    dequantize(from, static_cast<std::size_t>(count), scaled.scale, scaled.zero_point, to);
+  });
 }
 
 bool is_one_piece(const CorrelationAxis& x, Index channels, Index pixel) {

@@ -4,6 +4,7 @@
 #include <octet/core/function_ref.h>
 #include <octet/core/kernels/isa.h>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -62,6 +63,13 @@ struct PixelsOf {
   Index pixel;
 };
 
+/// Quantized values, each (q - zero_point) * scale.
+struct ScaledInt8 {
+  const std::int8_t* data;
+  float scale;
+  std::int32_t zero_point;
+};
+
 /// Columns [first, first + columns) of a product, computed by tiles of that level.
 struct ColumnPanel {
   Index first;
@@ -106,6 +114,9 @@ class CorrelationF32 {
 /// fused multiply-adds, from 0, over the outputs [begin, end) of all images, in order, of x[pixel,
 /// c] * g[output, f]. Runs on the calling thread.
 void correlate_gradients_f32(const Conv2DGeometry& geometry, Index group, const float* x,
+                             const float* g, Index begin, Index end, float* kernel);
+/// Reads int8 values, which become floats a line at a time, in the cache.
+void correlate_gradients_f32(const Conv2DGeometry& geometry, Index group, const ScaledInt8& x,
                              const float* g, Index begin, Index end, float* kernel);
 
 }  // namespace octet

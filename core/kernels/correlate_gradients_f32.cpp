@@ -47,9 +47,11 @@ class KernelSums {
         sums_(sums),
         stride_(stride) {}
 
-  /// g: the gradients of these outputs, from the first on.
-  void add(const Outputs& outputs, const PixelsOf<const float>& x, const float* g, Index g_stride) {
-    const detail::ImageLines in = lines_.read(x, outputs.image, outputs.top, outputs.bottom);
+  /// g: the gradients of these outputs, from the first on; read(lines, outputs) gives what they
+  /// read.
+  template <class Read>
+  void add(const Outputs& outputs, Read&& read, const float* g, Index g_stride) {
+    const detail::ImageLines in = read(lines_, outputs);
     const Index channels = s_.channels_per_group();
     const bool whole = detail::is_one_piece(x_, channels, in.pixel);
     const auto taps = static_cast<Index>(x_.taps.size());
@@ -120,15 +122,18 @@ void copy_rows(const float* from, Index from_stride, Index rows, Index columns, 
   }
 }
 
-}  // namespace
-
-void correlate_gradients_f32(const Conv2DGeometry& geometry, Index group, const float* x,
-                             const float* g, Index begin, Index end, float* kernel) {
-  const Index filters = geometry.filters_per_group();
-  const Index channels = geometry.channels_per_group();
+/// The pixels of a group of the images at x.
+template <class T>
+PixelsOf<const T> pixels_of_group(const Conv2DGeometry& geometry, Index group, const T* x) {
   const Index line = geometry.window.x.input * geometry.channels;
-  const PixelsOf<const float> pixels{x + group * channels, geometry.window.y.input * line, line,
-                                     geometry.channels};
+  return {x + group * geometry.channels_per_group(), geometry.window.y.input * line, line,
+          geometry.channels};
+}
+
+template <class Read>
+void correlate_gradients(const Conv2DGeometry& geometry, Index group, Read&& read, const float* g,
+                         Index begin, Index end, float* kernel) {
+  const Index filters = geometry.filters_per_group();
   float* const result = kernel + group * filters;
   const ColumnPanel last = detail::column_panels(kernels(), filters).back();
   const Index padded = last.first + last.width;
@@ -142,15 +147,35 @@ void correlate_gradients_f32(const Conv2DGeometry& geometry, Index group, const 
     const Index row = outputs.image * geometry.window.outputs() +
                       outputs.top * geometry.window.x.output + outputs.left;
     const float* from = g + row * geometry.filters + group * filters;
-    if (in_place) return total.add(outputs, pixels, from, geometry.filters);
+    if (in_place) return total.add(outputs, read, from, geometry.filters);
     const Index rows = (outputs.bottom - outputs.top) * (outputs.right - outputs.left);
     const ScratchBuffer<float, struct GradientsCopy> copy(static_cast<std::size_t>(rows * padded));
     copy_rows(from, geometry.filters, rows, filters, padded, copy.data());
-    total.add(outputs, pixels, copy.data(), padded);
+    total.add(outputs, read, copy.data(), padded);
   });
   for (Index i = 0; !in_place && i < geometry.patch(); ++i) {
     std::copy_n(sums.data() + i * padded, filters, result + i * geometry.filters);
   }
+}
+
+}  // namespace
+
+void correlate_gradients_f32(const Conv2DGeometry& geometry, Index group, const float* x,
+                             const float* g, Index begin, Index end, float* kernel) {
+  const auto pixels = pixels_of_group(geometry, group, x);
+  const auto read = [&](detail::PaddedLines& lines, const Outputs& of) {
+    return lines.read(pixels, of.image, of.top, of.bottom);
+  };
+  correlate_gradients(geometry, group, read, g, begin, end, kernel);
+}
+
+void correlate_gradients_f32(const Conv2DGeometry& geometry, Index group, const ScaledInt8& x,
+                             const float* g, Index begin, Index end, float* kernel) {
+  const auto pixels = pixels_of_group(geometry, group, x.data);
+  const auto read = [&](detail::PaddedLines& lines, const Outputs& of) {
+    return lines.read(pixels, x, of.image, of.top, of.bottom);
+  };
+  correlate_gradients(geometry, group, read, g, begin, end, kernel);
 }
 
 }  // namespace octet

@@ -3,6 +3,7 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/correlate_f32.h>
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -29,8 +30,14 @@ class PaddedLines {
   Index floats_per_line() const;
   /// What the outputs [begin, end) in y read of an image; valid until the next call.
   ImageLines read(const PixelsOf<const float>& in, Index image, Index begin, Index end);
+  /// Reads int8 values as floats.
+  ImageLines read(const PixelsOf<const std::int8_t>& in, const ScaledInt8& scaled, Index image,
+                  Index begin, Index end);
 
  private:
+  template <class T, class Copy>
+  ImageLines copied(const PixelsOf<const T>& in, Index image, Index begin, Index end, Copy copy);
+
   const CorrelationAxis* y_;
   const CorrelationAxis* x_;
   Index channels_;

@@ -52,29 +52,38 @@ void propagate(const Conv2DGeometry& s, const float* kernel, const float* g, Ind
   }
 }
 
-/// Writes the products of rows [begin, end) to the group's columns of a kernel's gradient.
-/// A pointwise one adds them to what has `begun`.
+/// Adds the products of rows [begin, end) to the group's columns of a pointwise kernel's gradient,
+/// to what has `begun`.
 void correlate(const Conv2DGeometry& s, const float* x, const float* g, Index group, Index begin,
                Index end, bool begun, float* kernel) {
-  if (!s.window.is_pointwise()) {
-    return correlate_gradients_f32(s, group, x, g, begin, end, kernel);
-  }
   gemm_f32(s.patch(), s.filters_per_group(), end - begin,
            {channels_of(s, x, group, begin), s.channels, Transpose::yes},
            {filters_of(s, g, group, begin), s.filters}, filters_of(s, kernel, group), s.filters,
            begun);
 }
 
-/// The images that a kernel's gradient reads. Where outputs read one pixel each, pixels become
-/// floats in the cache, a part at a time: those of codes, and those that are computed on demand.
+/// The images that a kernel's gradient reads. Quantized pixels become floats in the cache, a part
+/// at a time, and so do, where outputs read one pixel each, those that are computed on demand.
 class PixelRows {
  public:
   PixelRows(const Conv2DGeometry& s, const Tensor& x) : x_(x), channels_(s.channels) {
-    if (s.window.is_pointwise() && detail::TensorAccess::pending(x) != nullptr) {
+    if (detail::TensorAccess::pending(x) != nullptr) {
       integers_ = detail::TensorAccess::integers(x);
-      if (int8() == nullptr && computes_rows(x, channels_)) rows_.emplace(x, channels_);
+      const bool computed = int8() == nullptr && s.window.is_pointwise();
+      if (computed && computes_rows(x, channels_)) rows_.emplace(x, channels_);
     }
     if (int8() == nullptr && !rows_) pixels_ = x_.data();
+  }
+
+  /// Correlates all images, of a kernel that reads windows.
+  void correlate_windows(const Conv2DGeometry& s, Index group, const float* g, Index begin,
+                         Index end, float* kernel) const {
+    if (int8() == nullptr) {
+      return correlate_gradients_f32(s, group, pixels_, g, begin, end, kernel);
+    }
+    const QuantParams& grid = *x_.quantization();
+    const ScaledInt8 scaled{int8(), grid.scale(), grid.zero_point()};
+    correlate_gradients_f32(s, group, scaled, g, begin, end, kernel);
   }
 
   std::size_t scratch(Index rows) const {
@@ -137,13 +146,19 @@ ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
   if (wanted.bias) shapes.push_back({geometry.filters});
   const auto add_block = [&](Index begin, Index end, bool begun, float* sums, double* totals) {
     const Index rows = end - begin;
-    const ScratchBuffer<float, PixelRows> of_x(pixels.scratch(rows));
+    const bool by_pixel = geometry.window.is_pointwise();
+    const ScratchBuffer<float, PixelRows> of_x(by_pixel ? pixels.scratch(rows) : 0);
     const ScratchBuffer<float, TensorRows> of_g(gradients.scratch(rows));
-    const float* const images = pixels.read(begin, end, of_x.data());
+    const float* const images = by_pixel ? pixels.read(begin, end, of_x.data()) : nullptr;
     const float* const part = gradients.read(begin, end, of_g.data());
     if (wanted.bias) add_columns(part, rows, {totals, static_cast<std::size_t>(geometry.filters)});
     for (Index group = 0; group < geometry.groups; ++group) {
-      correlate(geometry, images, part - begin * geometry.filters, group, begin, end, begun, sums);
+      const float* const g_rows = part - begin * geometry.filters;
+      if (!by_pixel) {
+        pixels.correlate_windows(geometry, group, g_rows, begin, end, sums);
+        continue;
+      }
+      correlate(geometry, images, g_rows, group, begin, end, begun, sums);
       if (dx == nullptr) continue;
       gemm_f32(rows, geometry.patch(), filters,
                {filters_of(geometry, part, group), geometry.filters},
