@@ -156,7 +156,8 @@ TEST(DecideForms, AreOfIntegersFromTheFirstScaleToTheFirstLayerInFloat) {
   Sequential model("m", Input({3}, "x"), Dense(4, Activation::none, "a"),
                    in_float(Dense(4, Activation::none, "b")), Dense(2, Activation::none, "c"));
   model.build(1);
-  Program program = quantize_model(model).program();
+  const Model quantized = quantize_model(model);
+  const Program& program = quantized.program();
   const auto form_of = [&](const std::string& name) {
     for (const Program::Value& value : program.values) {
       if (value.name() == name) return value.form;
