@@ -64,12 +64,9 @@ class Slab {
 
   std::size_t size() const { return size_; }
   bool has_room_for(std::size_t bytes) const { return size_ - cut_ >= bytes; }
-  std::byte* cut(std::size_t bytes) {
-    ++blocks_;
-    return memory_ + std::exchange(cut_, cut_ + bytes);
-  }
-  /// Blocks that were cut off.
-  std::size_t blocks() const { return blocks_; }
+  std::byte* cut(std::size_t bytes) { return memory_ + std::exchange(cut_, cut_ + bytes); }
+  /// Takes all blocks back, none of which may be in use.
+  void join() { cut_ = 0; }
 
   /// Blocks that are in use.
   std::size_t in_use = 0;
@@ -78,7 +75,6 @@ class Slab {
   std::byte* memory_;
   std::size_t size_;
   std::size_t cut_ = 0;
-  std::size_t blocks_ = 0;
 };
 
 struct Block {
@@ -101,21 +97,18 @@ class Pool {
     used_ += bytes;
     most_used_ = std::max(most_used_, used_);
     if (++requests_ % kSpan == 0) most_before_ = std::exchange(most_used_, used_);
-    // What is too much goes back to the system before more is asked for.
+    if (!kept) return cut(bytes);
     trim();
-    return kept ? block : cut(bytes);
+    return block;
   }
 
   void give_back(const Block& block, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     used_ -= bytes;
     if (--block.slab->in_use == 0) {
-      // The only block of a slab need not be looked for.
-      if (block.slab->blocks() == 1 && kept_ + bytes > most_kept()) {
-        slabs_.erase(block.slab);
-        return;
-      }
       ++idle_slabs_;
+      // trim() begins with the slabs that have been idle for longest.
+      slabs_.splice(slabs_.end(), slabs_, block.slab);
     }
     try {
       // Allocates only where the list grows. If that fails, the block rests until its slab is free.
@@ -146,13 +139,33 @@ class Pool {
   void trim() noexcept {
     while (kept_ > most_kept() && idle_slabs_ > 0) {
       const auto idle = std::ranges::find(slabs_, std::size_t{0}, &Slab::in_use);
-      for (auto& [bytes, free] : free_) {
-        kept_ -=
-            bytes * std::erase_if(free, [&](const Block& block) { return block.slab == idle; });
-      }
+      drop_blocks(idle);
       slabs_.erase(idle);
       --idle_slabs_;
     }
+  }
+
+  /// Forgets the free blocks of a slab without a block in use.
+  void drop_blocks(std::list<Slab>::iterator idle) noexcept {
+    for (auto& [bytes, free] : free_) {
+      kept_ -= bytes * std::erase_if(free, [&](const Block& block) { return block.slab == idle; });
+    }
+  }
+
+  /// Cuts a slab anew that would go back to the system, since too much is kept: one that is large
+  /// enough, and that a large block takes at least half of. Its pages need not be cleared again.
+  std::list<Slab>::iterator slab_to_cut_anew(std::size_t bytes) {
+    auto found = slabs_.end();
+    if (kept_ <= most_kept()) return found;
+    for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab) {
+      const bool fits = slab->in_use == 0 && slab->size() >= bytes &&
+                        (bytes <= kMaxShared || slab->size() / 2 <= bytes);
+      if (fits && (found == slabs_.end() || slab->size() < found->size())) found = slab;
+    }
+    if (found == slabs_.end()) return found;
+    drop_blocks(found);
+    found->join();
+    return found;
   }
 
   Block cut(std::size_t bytes) {
@@ -172,7 +185,10 @@ class Pool {
     if (bytes <= kMaxShared) {
       slab = std::ranges::find_if(slabs_, [&](const Slab& s) { return s.has_room_for(bytes); });
     }
+    if (slab == slabs_.end()) slab = slab_to_cut_anew(bytes);
     if (slab == slabs_.end()) {
+      // What is too much goes back to the system before more is asked for.
+      trim();
       const bool shared = bytes <= kMaxShared;
       slab = slabs_.emplace(slabs_.end(), shared ? next_ : bytes);
       if (shared) next_ = std::min(2 * next_, kMaxSlab);

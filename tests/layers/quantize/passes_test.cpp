@@ -165,11 +165,11 @@ TEST(DecideForms, AreOfIntegersFromTheFirstScaleToTheFirstLayerInFloat) {
     ADD_FAILURE() << "no value " << name;
     return ValueForm{};
   };
-  EXPECT_TRUE(form_of("quant_a").is_integer);
+  EXPECT_TRUE(form_of("a").is_integer);
   EXPECT_FALSE(form_of("b").is_integer);
-  EXPECT_TRUE(form_of("quant_c").is_integer);
-  EXPECT_NE(form_of("quant_a").quantizer, form_of("quant_c").quantizer);
-  EXPECT_FALSE(form_of("quant_a").fixed_by.has_value());
+  EXPECT_TRUE(form_of("c").is_integer);
+  EXPECT_NE(form_of("a").quantizer, form_of("c").quantizer);
+  EXPECT_FALSE(form_of("a").fixed_by.has_value());
 }
 
 TEST(EqualPartsOf, AreSlicesOfOneValueInOrder) {

@@ -14,7 +14,7 @@ class SequenceEquality : public testing::TestWithParam<Rounding> {};
 
 TEST_P(SequenceEquality, OfRandomNetworks) {
   expect_random_networks_ship<RandomSequence>(
-      random_networks(200), [](RandomSequence& net) { return net.options(GetParam()); });
+      random_networks(100), [](RandomSequence& net) { return net.options(GetParam()); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, SequenceEquality, ::testing::ValuesIn(kContracts),
