@@ -60,6 +60,36 @@ std::string line_chart(const LineChart& chart) {
                 fmt::format("{}: {} over {}", chart.title, chart.y_label, chart.x_label));
 }
 
+std::string example_plot(const ExampleView& view, const std::string& title) {
+  PlotRange values;
+  for (const PlotPoints& line : view.lines) {
+    for (const auto& point : line) values.add(point.second);
+  }
+  const PlotRange steps{0.0, static_cast<double>(view.steps) - 1.0};
+  Plot plot(200, 130);
+  const PlotArea area{4, 196, 18, 112};
+  const auto at = [](const PlotRange& range, double value, double from, double to) {
+    const double share =
+        range.high > range.low ? (value - range.low) / (range.high - range.low) : 0.5;
+    return from + share * (to - from);
+  };
+  for (const double y : {area.top, area.bottom}) {
+    plot.line(area.left, y, area.right, y, "grid-line");
+  }
+  for (std::size_t i = 0; i < view.lines.size(); ++i) {
+    PlotPoints pixels;
+    for (const auto& [step, value] : view.lines[i]) {
+      pixels.emplace_back(at(steps, step, area.left, area.right),
+                          at(values, value, area.bottom, area.top));
+    }
+    plot.polyline(pixels, "line thin " + series_class(i));
+  }
+  plot.text(area.left, area.top - 5, fmt::format("{:.4g}", values.high), "muted-text");
+  plot.text(area.left, area.bottom + 14, fmt::format("{:.4g}", values.low), "muted-text");
+  plot.text(area.right, area.bottom + 14, fmt::format("{} steps", view.steps), "muted-text end");
+  return plot.element(title);
+}
+
 Plot bar_plot(const BarChart& chart) {
   PlotRange values;
   std::size_t letters = 0;

@@ -31,6 +31,10 @@ struct LineChart {
 /// A <figure>; "" where there is no point to draw.
 std::string line_chart(const LineChart& chart);
 
+/// An <svg> element of the lines of an example, small, with the range of its values and the number
+/// of its steps; one line at least has a point.
+std::string example_plot(const ExampleView& view, const std::string& title);
+
 /// One row of bars: its name, and a value for each series.
 struct BarRow {
   std::string name;

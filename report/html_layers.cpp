@@ -185,6 +185,49 @@ std::string said(const char* who, const std::string& what,
                     : fmt::format("{}: {}", who, what);
 }
 
+/// A list of examples, each with how it looks.
+std::string examples_html(const Report& report, const std::vector<ShownExample>& examples) {
+  std::string text = "<ul class=\"images\">\n";
+  for (const ShownExample& one : examples) {
+    const std::string title =
+        fmt::format("Test example {}, of class {}", one.index, label_text(report, one.label));
+    text += "<li>";
+    if (!one.view.png.empty()) {
+      text +=
+          fmt::format("<img alt=\"{}\"{} src=\"data:image/png;base64,{}\">", escaped_markup(title),
+                      one.view.is_map ? " class=\"map\"" : "", base64(one.view.png));
+    }
+    if (!one.view.lines.empty()) text += example_plot(one.view, title);
+    text += fmt::format(
+        "Example {}, label {}<br>{}<br>{}</li>\n", one.index,
+        escaped_markup(label_text(report, one.label)),
+        escaped_markup(said("float", label_text(report, one.in_float), one.float_confidence)),
+        escaped_markup(
+            said("integers", label_text(report, one.in_integers), one.integer_confidence)));
+  }
+  return text + "</ul>\n";
+}
+
+std::string confused_html(const Report& report) {
+  if (report.confused.empty()) return "";
+  std::string text = element("h3", "The commonest mistakes");
+  text += element(
+      "p", report.confused.size() < report.confused_pairs
+               ? fmt::format("What the integers take for what most often, of {} pairs of classes, "
+                             "with examples of each.",
+                             report.confused_pairs)
+               : "What the integers take for what, with examples of each.");
+  text += "<div class=\"pairs\">\n";
+  for (const ConfusedPair& pair : report.confused) {
+    text += "<div>\n" +
+            element("h4", fmt::format("{} taken for {}: {} {}", label_text(report, pair.label),
+                                      label_text(report, pair.said), pair.count,
+                                      pair.count == 1 ? "example" : "examples")) +
+            examples_html(report, pair.examples) + "</div>\n";
+  }
+  return text + "</div>\n";
+}
+
 }  // namespace
 
 std::string layers_html(const Report& report) {
@@ -204,7 +247,7 @@ std::string layers_html(const Report& report) {
 }
 
 std::string classes_html(const Report& report) {
-  std::string text = confusion_html(report);
+  std::string text = confusion_html(report) + confused_html(report);
   const auto has_classes = [](const Outcome& one) {
     return one.output.empty() && !one.mean_absolute_error;
   };
@@ -215,23 +258,7 @@ std::string classes_html(const Report& report) {
                                    report.changed.size() < report.changed_examples
                                        ? fmt::format("; shown here: {}", report.changed.size())
                                        : "."));
-  if (report.changed.empty()) return text;
-  text += "<ul class=\"images\">\n";
-  for (const ChangedExample& one : report.changed) {
-    text += "<li>";
-    if (!one.png.empty()) {
-      text +=
-          fmt::format("<img alt=\"Test example {}, of class {}\" src=\"data:image/png;base64,{}\">",
-                      one.index, escaped_markup(label_text(report, one.label)), base64(one.png));
-    }
-    text += fmt::format(
-        "Example {}, label {}<br>{}<br>{}</li>\n", one.index,
-        escaped_markup(label_text(report, one.label)),
-        escaped_markup(said("float", label_text(report, one.in_float), one.float_confidence)),
-        escaped_markup(
-            said("integers", label_text(report, one.in_integers), one.integer_confidence)));
-  }
-  return text + "</ul>\n";
+  return report.changed.empty() ? text : text + examples_html(report, report.changed);
 }
 
 }  // namespace octet::detail

@@ -10,12 +10,10 @@
 #include <octet/report/advice.h>
 #include <octet/report/measure.h>
 #include <octet/report/measure_internal.h>
-#include <octet/report/png.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/operator_cost.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/evaluate.h>
-#include <octet/train/scores.h>
 
 #include <algorithm>
 
@@ -100,50 +98,6 @@ Costs costs_of(const ReportModels& models) {
           .integer_bytes = to_tflite(models.shipped).size(),
           .arena_bytes = interpreter.arena_bytes(),
           .multiply_adds = model_cost(models.shipped).multiply_adds};
-}
-
-/// The largest output where outputs are probabilities, i.e. a SOFTMAX ends the model.
-std::optional<double> confidence(Interpreter& interpreter, const Batch& example) {
-  const std::vector<float> outputs = detail::run_all(interpreter, example.inputs()).front();
-  const auto& operators = interpreter.model().operators;
-  const bool ends_in_softmax = std::ranges::any_of(operators, [&](const Operator& op) {
-    return op.code == OpCode::softmax &&
-           &op - operators.data() + 2 >= static_cast<std::ptrdiff_t>(operators.size());
-  });
-  if (!ends_in_softmax || outputs.size() < 2) return std::nullopt;
-  return *std::ranges::max_element(outputs);
-}
-
-void find_changed(const ReportModels& models, const Dataset& test, const Labels& in_float,
-                  const Labels& integers, const ReportOptions& options, Report& report) {
-  Interpreter float_interpreter(models.in_float);
-  Interpreter interpreter(models.shipped);
-  const auto labels = test.labels();
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (in_float[i] == integers[i]) continue;
-    ++report.changed_examples;
-    if (report.changed.size() >= options.changed_examples) continue;
-    const Batch example = test.batch(i, i + 1);
-    report.changed.push_back({.index = i,
-                              .label = labels[i],
-                              .in_float = in_float[i],
-                              .in_integers = integers[i],
-                              .float_confidence = confidence(float_interpreter, example),
-                              .integer_confidence = confidence(interpreter, example),
-                              .png = image_png(example.features.span(), test.example_shape())});
-  }
-}
-
-void count_confusion(const Dataset& test, const Labels& predictions, int most_classes,
-                     Report& report) {
-  if (test.classes() > most_classes) {
-    report.missing.push_back(
-        fmt::format("The confusion matrix of {} classes is too large to show.", test.classes()));
-    return;
-  }
-  // A network may say classes that no example has.
-  const int said = *std::ranges::max_element(predictions) + 1;
-  report.confusion = confusion_matrix(predictions, test.labels(), std::max(test.classes(), said));
 }
 
 void check_test(const Dataset& test) {
@@ -280,10 +234,10 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
         "Confused classes and examples that changed class: they are of a single output.");
     return report;
   }
-  const Labels& integers = networks.back().outputs.front().classes->predictions;
-  count_confusion(test, integers, options.confusion_classes, report);
-  find_changed(models, test, networks.front().outputs.front().classes->predictions, integers,
-               options, report);
+  detail::measure_classes(models, test,
+                          {networks.front().outputs.front().classes->predictions,
+                           networks.back().outputs.front().classes->predictions},
+                          options, report);
   return report;
 }
 

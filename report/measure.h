@@ -31,9 +31,12 @@ struct ReportOptions {
   std::size_t sensitivity_samples = 1000;
   /// The first so many training examples give the ranges of a network quantized without training.
   std::size_t calibration_samples = 500;
-  /// The most examples that changed class, and classes of a confusion matrix, that are shown.
+  /// The most that are shown of examples that changed class, of classes of a confusion matrix, of
+  /// pairs of classes that are taken for each other, and of examples of such a pair.
   std::size_t changed_examples = 24;
   int confusion_classes = 20;
+  std::size_t confused_pairs = 8;
+  std::size_t examples_of_pair = 3;
   /// What the integers are called. Empty: "calibrated" where the quantized model has the weights of
   /// the float model, else "trained with quantization".
   std::string shipped_name{};

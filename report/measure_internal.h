@@ -31,6 +31,16 @@ void measure_sensitivity(const ReportModels& models, std::span<const Tensor> cal
 void try_remedies(const ReportModels& models, std::vector<Tensor> calibration,
                   const Dataset& samples, ProcessGroup& ranks, LayerReport& report);
 
+/// The class that each version of the network said of each test example.
+struct SaidClasses {
+  const Labels& in_float;
+  const Labels& in_integers;
+};
+
+/// Adds which classes the integers take for which, and the examples that say so.
+void measure_classes(const ReportModels& models, const Dataset& test, const SaidClasses& said,
+                     const ReportOptions& options, Report& report);
+
 /// The options that `quantized` was quantized with, those of its first QuantizeLayer.
 QuantizeOptions options_of(const Model& quantized);
 

@@ -1,15 +1,10 @@
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/report/png.h>
 #include <zlib.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-
 namespace octet {
 namespace {
-
-constexpr Index kMostPixels = 256;
 
 void append_number(std::string& bytes, std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -34,49 +29,42 @@ std::string deflated(const std::string& rows) {
   std::string result(size, '\0');
   if (compress2(reinterpret_cast<Bytef*>(result.data()), &size, bytes_of(rows),
                 static_cast<uLong>(rows.size()), Z_BEST_COMPRESSION) != Z_OK) {
-    throw Error("image_png: zlib could not deflate a picture");
+    throw Error("png_file: zlib could not deflate a picture");
   }
   result.resize(size);
   return result;
 }
 
 /// Rows of pixels, a filter byte of 0 in front of each.
-std::string rows_of(std::span<const float> values, std::size_t row) {
-  auto [low, high] = std::ranges::minmax(values);
-  if (low >= 0.0F && high <= 1.0F) {
-    low = 0.0F;
-    high = 1.0F;
-  }
-  const float span = high > low ? high - low : 1.0F;
+std::string rows_of(std::span<const std::uint8_t> pixels, std::size_t row) {
   std::string result;
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
     if (i % row == 0) result += '\0';
-    const float shade = std::clamp((values[i] - low) / span * 255.0F, 0.0F, 255.0F);
-    result += static_cast<char>(static_cast<unsigned char>(std::lround(shade)));
+    result += static_cast<char>(pixels[i]);
   }
   return result;
 }
 
 }  // namespace
 
-std::string image_png(std::span<const float> values, const Shape& shape) {
-  const bool is_image =
-      shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 3));
-  if (!is_image || std::max(shape[0], shape[1]) > kMostPixels || shape.size() == 0 ||
-      values.size() != static_cast<std::size_t>(shape.size()) ||
-      !std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
-    return "";
+std::string png_file(std::span<const std::uint8_t> pixels, const PixelSize& size) {
+  const bool has_pixels = size.height > 0 && size.width > 0;
+  if (!has_pixels || (size.channels != 1 && size.channels != 3) ||
+      std::ssize(pixels) != size.height * size.width * size.channels) {
+    throw InvalidArgument(
+        fmt::format("png_file: expected {} x {} pixels of 1 or 3 channels, found {} values of {} "
+                    "channels",
+                    size.height, size.width, pixels.size(), size.channels));
   }
-  const Index channels = shape.rank() == 3 ? shape[2] : 1;
   std::string header;
-  append_number(header, static_cast<std::uint32_t>(shape[1]));
-  append_number(header, static_cast<std::uint32_t>(shape[0]));
+  append_number(header, static_cast<std::uint32_t>(size.width));
+  append_number(header, static_cast<std::uint32_t>(size.height));
   // 8 bits; gray or RGB; the only methods there are; not interlaced.
-  header += {'\x08', channels == 3 ? '\x02' : '\0', '\0', '\0', '\0'};
+  header += {'\x08', size.channels == 3 ? '\x02' : '\0', '\0', '\0', '\0'};
   std::string file = "\x89PNG\r\n\x1a\n";
   append_chunk(file, "IHDR", header);
   append_chunk(file, "IDAT",
-               deflated(rows_of(values, static_cast<std::size_t>(shape[1] * channels))));
+               deflated(rows_of(pixels, static_cast<std::size_t>(size.width * size.channels))));
   append_chunk(file, "IEND", "");
   return file;
 }

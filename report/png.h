@@ -1,7 +1,8 @@
 #pragma once
 
-#include <octet/core/shape.h>
+#include <octet/train/data/resize_image.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,10 +11,10 @@
 
 namespace octet {
 
-/// An example [height, width], [height, width, 1] or [height, width, 3] as a PNG file; "" for any
-/// other shape and for more than 256 pixels along a side. Values from 0 to 1 are shown as they
-/// are, all others stretched from their least to their largest.
-std::string image_png(std::span<const float> values, const Shape& shape);
+/// A PNG file of the pixels [height, width, channels], of 1 (grey) or 3 (red, green and blue)
+/// channels. Throws InvalidArgument for other numbers of channels and for another number of pixels
+/// than `size` says.
+std::string png_file(std::span<const std::uint8_t> pixels, const PixelSize& size);
 
 /// Base64 (RFC 4648) of bytes.
 std::string base64(std::string_view bytes);

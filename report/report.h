@@ -136,8 +136,20 @@ struct LayerFacts {
   std::optional<Sensitivity> sensitivity{};
 };
 
-/// A test example that the float network and the integers class differently.
-struct ChangedExample {
+/// How an example looks: a picture or lines, neither where its shape tells no such form.
+struct ExampleView {
+  /// A PNG file.
+  std::string png{};
+  /// Whether the picture is a map of features: its sides are time and bands, with no ratio of their
+  /// own.
+  bool is_map = false;
+  /// The points (step, value) of each channel, and how many steps the example has.
+  std::vector<std::vector<std::pair<double, double>>> lines{};
+  std::size_t steps = 0;
+};
+
+/// A test example, and what the networks said of it.
+struct ShownExample {
   std::size_t index = 0;
   std::int32_t label = 0;
   std::int32_t in_float = 0;
@@ -145,8 +157,16 @@ struct ChangedExample {
   /// The largest outputs, where they are probabilities.
   std::optional<double> float_confidence{};
   std::optional<double> integer_confidence{};
-  /// A PNG file; empty for examples that are no images.
-  std::string png{};
+  ExampleView view{};
+};
+
+/// Examples of one class that the integers took for another.
+struct ConfusedPair {
+  std::int32_t label = 0;
+  std::int32_t said = 0;
+  /// How many there are, and some of them, from all over the test set.
+  std::uint64_t count = 0;
+  std::vector<ShownExample> examples{};
 };
 
 /// A remedy that was tried: the network quantized with it, without training, on training examples,
@@ -203,9 +223,13 @@ struct Report {
   std::vector<std::string> class_names;
   /// [label][class that the integers said]; empty where there are too many classes to show.
   std::vector<std::vector<std::uint64_t>> confusion;
-  /// How many examples changed class, and the first of them.
+  /// The commonest mistakes, commonest first; of equal ones the lowest label, then class, first.
+  std::vector<ConfusedPair> confused;
+  /// How many pairs of classes there are mistakes of.
+  std::size_t confused_pairs = 0;
+  /// How many examples float and integers class differently, and the first of them.
   std::uint64_t changed_examples = 0;
-  std::vector<ChangedExample> changed;
+  std::vector<ShownExample> changed;
   // 5. How to repeat it.
   std::string command;
   std::vector<std::pair<std::string, std::string>> facts;

@@ -61,7 +61,17 @@ Report report_named(const std::string& name) {
                      .in_integers = 0,
                      .float_confidence = 0.6,
                      .integer_confidence = 0.55,
-                     .png = "PNG"}};
+                     .view = {.png = "PNG"}}};
+  report.confused = {
+      {.label = 0,
+       .said = 1,
+       .count = 17,
+       .examples = {{.index = 3, .in_integers = 1, .view = {.png = "PNG", .is_map = true}},
+                    {.index = 5,
+                     .in_integers = 1,
+                     .view = {.lines = {{{0, -1.5}, {1, 2.5}}}, .steps = 3}}}},
+      {.label = 1, .said = 0, .count = 1, .examples = {{.index = 9, .label = 1}}}};
+  report.confused_pairs = 4;
   report.command = name;
   report.facts = {{name, name}};
   report.hashes = {{name, name}};
@@ -88,11 +98,14 @@ TEST(ReportHtml, AnswersInOrder) {
     EXPECT_GT(at, last) << heading;
     last = at;
   }
-  for (const char* part :
-       {"90.00 %", "80.00 %", "1 / 0, p = 1", "1 (20.0\xC3\x97)", "float: name (60 %)",
-        "integers: name (55 %)", "label name", "said name",
-        "30 test examples differently; shown here: 1", "data:image/png;base64,UE5H",
-        "; the file is smaller and computes the same."}) {
+  for (const char* part : {"90.00 %", "80.00 %", "1 / 0, p = 1", "1 (20.0\xC3\x97)",
+                           "float: name (60 %)", "integers: name (55 %)", "label name", "said name",
+                           "30 test examples differently; shown here: 1",
+                           "of class name\" src=\"data:image/png;base64,UE5H",
+                           "of class name\" class=\"map\" src=\"data:image/png;base64,UE5H",
+                           "most often, of 4 pairs of classes", "name taken for name: 17 examples<",
+                           "name taken for name: 1 example<", "points=\"4.0,112.0 100.0,18.0 \"",
+                           ">3 steps<", "; the file is smaller and computes the same."}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
 }
@@ -114,7 +127,7 @@ TEST(ReportHtml, EscapesEveryNameOfOthers) {
   const std::string page = report_html(report_named(kHostile));
   // The page's own script is the only one, and no element of a name's was made.
   EXPECT_EQ(count_of(page, "<script"), 1U);
-  EXPECT_EQ(count_of(page, "<img"), 1U);
+  EXPECT_EQ(count_of(page, "<img"), 2U);
   EXPECT_EQ(page.find('\x01'), std::string::npos);
   EXPECT_GT(count_of(page, "&lt;script&gt;alert(1)&lt;/script&gt;"), 20U);
   // As many elements and attributes as with a plain name.
@@ -150,6 +163,15 @@ TEST(ReportHtml, TakesAReportOfNothing) {
   EXPECT_NE(page.find("No training was recorded."), std::string::npos);
   EXPECT_NE(page.find("No rule found anything to improve."), std::string::npos);
   EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST(ReportHtml, ShowsAllPairsOrSaysOfHowMany) {
+  Report report = report_named("name");
+  report.confused_pairs = 2;
+  EXPECT_NE(report_html(report).find("What the integers take for what, with examples"),
+            std::string::npos);
+  report.confused.clear();
+  EXPECT_EQ(report_html(report).find("The commonest mistakes"), std::string::npos);
 }
 
 TEST(CountText, GroupsThousands) {

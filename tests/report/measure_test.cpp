@@ -7,6 +7,8 @@
 #include <octet/tests/train/distributed/thread_group.h>
 
 #include <cmath>
+#include <set>
+#include <utility>
 
 namespace octet::test::measure_test {
 namespace {
@@ -152,9 +154,11 @@ class MeasuredDigits : public ::testing::Test {
     refresh_kernel_ranges(quantized_);
     shipped_ = trainer.lower();
     return measure_report({lower_float(model_), shipped_, &quantized_, &model_}, data_.train,
-                          data_.test, {.sensitivity_samples = 150, .changed_examples = 3});
+                          data_.test, options_);
   }
 
+  const ReportOptions options_{
+      .sensitivity_samples = 150, .changed_examples = 3, .confused_pairs = 4};
   DataSplit data_;
   Sequential model_;
   Model quantized_;
@@ -208,10 +212,50 @@ TEST_F(MeasuredDigits, ConfusionsAndChangesAreThoseOfThePredictions) {
   EXPECT_EQ(found.changed[2].index, changed[2]);
   EXPECT_EQ(found.changed[2].in_float, in_float[changed[2]]);
   EXPECT_EQ(found.changed[2].in_integers, integers[changed[2]]);
-  EXPECT_FALSE(found.changed[2].png.empty());
+  EXPECT_FALSE(found.changed[2].view.png.empty());
   ASSERT_TRUE(found.changed[2].float_confidence);
   EXPECT_GT(*found.changed[2].float_confidence, 0.1);
   EXPECT_LE(*found.changed[2].float_confidence, 1.0);
+}
+
+TEST_F(MeasuredDigits, TheCommonestMistakesComeFirst) {
+  const Report found = report();
+  const Labels integers = evaluate(shipped_, data_.test).predictions;
+  ASSERT_EQ(found.confused.size(), 4U);
+  std::set<std::pair<std::int32_t, std::int32_t>> shown;
+  for (std::size_t k = 0; k < 4; ++k) {
+    const ConfusedPair& pair = found.confused[k];
+    shown.insert({pair.label, pair.said});
+    EXPECT_EQ(
+        pair.count,
+        found.confusion[static_cast<std::size_t>(pair.label)][static_cast<std::size_t>(pair.said)]);
+    EXPECT_LE(pair.count, found.confused[k == 0 ? 0 : k - 1].count);
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < integers.size(); ++i) {
+      if (data_.test.labels()[i] == pair.label && integers[i] == pair.said) all.push_back(i);
+    }
+    ASSERT_EQ(all.size(), pair.count);
+    ASSERT_GT(all.size(), 3U);
+    ASSERT_EQ(pair.examples.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(pair.examples[i].index, all[i * all.size() / 3]);
+      EXPECT_EQ(pair.examples[i].in_integers, pair.said);
+      EXPECT_FALSE(pair.examples[i].view.png.empty());
+    }
+  }
+  EXPECT_EQ(shown.size(), 4U);
+  // None that is left out is more frequent.
+  std::size_t pairs = 0;
+  for (std::size_t label = 0; label < 10; ++label) {
+    for (std::size_t said = 0; said < 10; ++said) {
+      const std::pair one(static_cast<std::int32_t>(label), static_cast<std::int32_t>(said));
+      if (label == said || found.confusion[label][said] == 0) continue;
+      ++pairs;
+      if (shown.contains(one)) continue;
+      EXPECT_LE(found.confusion[label][said], found.confused.back().count);
+    }
+  }
+  EXPECT_EQ(found.confused_pairs, pairs);
 }
 
 TEST_F(MeasuredDigits, SensitivityIsThatOfOneLayerAtATime) {
@@ -293,7 +337,7 @@ TEST_F(MeasuredDigits, PagesAreTheSameOnAnyNumberOfRanks) {
   const std::string alone = report_html(report());
   for (const int ranks : {2, 5}) {
     test::ThreadGroups::run(ranks, [&](ProcessGroup& group) {
-      ReportOptions options{.sensitivity_samples = 150, .changed_examples = 3};
+      ReportOptions options = options_;
       options.group = &group;
       const Report found = measure_report({lower_float(model_), shipped_, &quantized_, &model_},
                                           data_.train, data_.test, options);

@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
+#include <octet/core/error.h>
 #include <octet/report/png.h>
+#include <octet/tests/core/thrown.h>
 #include <zlib.h>
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,38 +37,25 @@ std::vector<int> rows_of(const std::string& file, std::size_t bytes) {
   return rows;
 }
 
-TEST(ImagePng, HoldsThePixels) {
-  const std::vector<float> gray = {0.0F, 1.0F, 0.5F, 0.2F, 0.0F, 1.0F};
-  const std::string file = image_png(gray, {2, 3});
+TEST(PngFile, HoldsThePixels) {
+  const std::vector<std::uint8_t> grey = {0, 255, 128, 51, 0, 255};
+  const std::string file = png_file(grey, {2, 3, 1});
   EXPECT_EQ(file.substr(0, 8), "\x89PNG\r\n\x1a\n");
   EXPECT_EQ(number_at(file, 16), 3U);
   EXPECT_EQ(number_at(file, 20), 2U);
   EXPECT_EQ(rows_of(file, 8), (std::vector{0, 0, 255, 128, 0, 51, 0, 255}));
-  EXPECT_EQ(image_png(gray, {2, 3, 1}), file);
-  EXPECT_EQ(image_png(gray, {2, 3}), file);
+  const std::string colors = png_file(grey, {2, 1, 3});
+  EXPECT_EQ(colors[25], '\x02');
+  EXPECT_EQ(rows_of(colors, 8), (std::vector{0, 0, 255, 128, 0, 51, 0, 255}));
 }
 
-TEST(ImagePng, StretchesWhatIsNotFromZeroToOne) {
-  EXPECT_EQ(rows_of(image_png(std::vector{-1.0F, 0.0F, 3.0F}, {1, 3}), 4),
-            (std::vector{0, 0, 64, 255}));
-  EXPECT_EQ(rows_of(image_png(std::vector{-1.0F, 0.0F, 1.0F}, {1, 3}), 4),
-            (std::vector{0, 0, 128, 255}));
-  EXPECT_EQ(rows_of(image_png(std::vector{2.0F, 2.0F}, {1, 2}), 3), (std::vector{0, 0, 0}));
-}
-
-TEST(ImagePng, HoldsColors) {
-  const std::string file = image_png(std::vector{1.0F, 0.0F, 0.2F, 0.0F, 1.0F, 0.0F}, {2, 1, 3});
-  EXPECT_EQ(file[25], '\x02');
-  EXPECT_EQ(rows_of(file, 8), (std::vector{0, 255, 0, 51, 0, 0, 255, 0}));
-}
-
-TEST(ImagePng, LeavesOutWhatIsNoPicture) {
-  const std::vector<float> values(12, 0.5F);
-  EXPECT_EQ(image_png(values, {12}), "");
-  EXPECT_EQ(image_png(values, {3, 2, 2}), "");
-  EXPECT_EQ(image_png(values, {3, 3}), "");
-  EXPECT_EQ(image_png(std::vector<float>(300, 0.0F), {1, 300}), "");
-  EXPECT_EQ(image_png(std::vector{0.0F, NAN}, {1, 2}), "");
+TEST(PngFile, RefusesWhatIsNoPicture) {
+  const std::vector<std::uint8_t> values(12, 7);
+  for (const PixelSize& size :
+       {PixelSize{3, 2, 2}, PixelSize{3, 3, 1}, PixelSize{0, 12, 1}, PixelSize{-3, -4, 1}}) {
+    expect_throws<InvalidArgument>([&] { png_file(values, size); },
+                                   {"png_file: expected", "found 12 values"});
+  }
 }
 
 TEST(Base64, IsThatOfTheRfc) {
