@@ -139,7 +139,7 @@ void add_predict(CLI::App& app) {
       ->check(named());
   command
       ->add_option("FILES", options->files,
-                   "Pictures (.jpg, .png), sounds (.wav), records or windows of them (.csv), "
+                   "Pictures (.jpg, .png, .bmp), sounds (.wav), records or windows of them (.csv), "
                    "arrays (.npy)")
       ->required()
       ->check(named());

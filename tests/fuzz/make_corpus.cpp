@@ -223,7 +223,10 @@ void write_loaders(const fs::path& root) {
   std::string windows = "x,kind\n1,a\n2,a\n3e0,a\n4,b\n5,b\n";
   windows.insert(0, "\x02\x01\x02");
   Seeds(root, "csv_data").add("windows", std::string_view(windows));
-  Seeds(root, "image").add("png", test::png_bytes(2, 3, 3, test::counting(18)));
+  const Seeds pictures(root, "image");
+  pictures.add("png", test::png_bytes(2, 3, 3, test::counting(18)));
+  pictures.add("bmp", test::bmp_bytes({.height = 2, .width = 3, .bits = 8}, {0, 1, 1, 1, 0, 1},
+                                      {7, 7, 7, 1, 2, 3}));
   Seeds(root, "wav").add("two", test::wav_bytes(8000, 2, {1, -2, 300, -32768}));
   // Length and padding, a byte each.
   std::string series = "#\n@classLabel true a b\n@data\n1,2:3,4:a\n5:-6e1:b\n";

@@ -32,7 +32,7 @@ void csv(Data input);
 void csv_data(Data input);
 /// A .ts file; its first byte chooses the options.
 void ts(Data input);
-/// A JPEG or PNG file, resized; nothing where the build reads none.
+/// A JPEG, PNG or BMP file, resized; nothing where the build reads none.
 void image(Data input);
 /// A WAV file; nothing where the build reads none.
 void wav(Data input);

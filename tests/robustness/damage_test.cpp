@@ -61,9 +61,9 @@ constexpr std::array kFiles = {
     "tflite/seed_int8", "tflite/seed_reshape", "tflite/seed_conv_2d", "tflite/seed_float",
     "idx/seed_images", "idx/seed_images_gz", "dataset/seed_gz", "dataset/seed_plain",
     "npy/seed_floats", "npy/seed_floats_gz", "cifar10/seed_gz", "csv/seed_labels",
-    "csv/seed_quoted", "csv_data/seed_windows", "ts/seed_two", "image/seed_png", "wav/seed_two",
-    "checkpoint/seed_quantized", "safetensors/seed_whole", "npz/seed_stored", "npz/seed_deflated",
-    "onnx/seed_small",
+    "csv/seed_quoted", "csv_data/seed_windows", "ts/seed_two", "image/seed_png", "image/seed_bmp",
+    "wav/seed_two", "checkpoint/seed_quantized", "safetensors/seed_whole", "npz/seed_stored",
+    "npz/seed_deflated", "onnx/seed_small",
     // Of tests/interop/variants.
     "onnx/seed_pad_axes", "onnx/seed_sum_axes_input", "onnx/seed_gather_in_any_order",
     "onnx/seed_softmax_flattens", "onnx/seed_resize_axes_of_sizes", "onnx/seed_clip_inputs",

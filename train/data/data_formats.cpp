@@ -158,7 +158,7 @@ std::span<const DataFormat> data_formats() {
       },
       DataFormat{
           .name = "images",
-          .looks = "a folder of .jpg or .png files by class",
+          .looks = "a folder of .jpg, .png or .bmp files by class",
           .takes =
               with_split({"class-names", "class-from", "image-size", "grey", "max-data-bytes"}),
           .recognizes = is_image_folder,

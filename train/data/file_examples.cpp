@@ -133,9 +133,9 @@ FileExamples as_features(FileExamples examples, const std::string& name,
 FileExamples read_file_examples(const fs::path& file, const DataDescription& description) {
   using Read = FileExamples (*)(const fs::path&, const DataDescription&);
   static constexpr std::pair<std::string_view, Read> kReaders[] = {
-      {".jpg", image_example},  {".jpeg", image_example},   {".png", image_example},
-      {".wav", sound_example},  {".csv", csv_examples},     {".csv.gz", csv_examples},
-      {".npy", array_examples}, {".npy.gz", array_examples}};
+      {".jpg", image_example},   {".jpeg", image_example}, {".png", image_example},
+      {".bmp", image_example},   {".wav", sound_example},  {".csv", csv_examples},
+      {".csv.gz", csv_examples}, {".npy", array_examples}, {".npy.gz", array_examples}};
   const std::string name = lower_case(file.filename().string());
   for (const auto& [ending, read] : kReaders) {
     if (!name.ends_with(ending)) continue;
@@ -149,8 +149,9 @@ FileExamples read_file_examples(const fs::path& file, const DataDescription& des
     throw FormatError(fmt::format("{}: expected examples {}, as the model was trained on, found {}",
                                   file.string(), description.shape.to_string(), found.to_string()));
   }
-  throw InvalidArgument(fmt::format(
-      "{}: expected a name that ends in .jpg, .jpeg, .png, .wav, .csv or .npy", file.string()));
+  throw InvalidArgument(
+      fmt::format("{}: expected a name that ends in .jpg, .jpeg, .png, .bmp, .wav, .csv or .npy",
+                  file.string()));
 }
 
 }  // namespace octet

@@ -19,8 +19,8 @@ struct FileExamples {
 
 /// Makes examples of a file as load_data() made those that the description is of:
 ///
-/// - a `.jpg`, `.jpeg` or `.png` file is one image, resized to the shape's size, grey for one
-/// channel;
+/// - a `.jpg`, `.jpeg`, `.png` or `.bmp` file is one image, resized to the shape's size, grey for
+/// one channel;
 /// - a `.wav` file is one sound, cut or padded to the length, turned into features by the front
 /// end;
 /// - the records of a `.csv` file, or windows of them, are one example each; without windows the

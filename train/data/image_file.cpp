@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/train/data/bmp_file.h>
 #include <octet/train/data/image_file.h>
 #include <png.h>
 #include <turbojpeg.h>
@@ -57,7 +58,7 @@ bool is_png(std::span<const std::uint8_t> bytes) {
 
 void require_jpeg(std::span<const std::uint8_t> bytes, const std::string& file) {
   if (bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF) return;
-  throw FormatError(fmt::format("{}: expected a JPEG or PNG file, found another", file));
+  throw FormatError(fmt::format("{}: expected a JPEG, PNG or BMP file, found another", file));
 }
 
 [[noreturn]] void fail_jpeg(void* decoder, const std::string& file) {
@@ -78,17 +79,18 @@ ImageInfo jpeg_info(void* decoder, std::span<const std::uint8_t> bytes, const st
   return {height, width, colors == TJCS_GRAY};
 }
 
-void check_pixels(const ImageInfo& info, const std::string& file) {
+}  // namespace
+
+bool reads_images() { return true; }
+
+void require_pixels(const ImageInfo& info, const std::string& file) {
   if (info.height > 0 && info.width > 0 && info.height <= kMostImagePixels / info.width) return;
   throw FormatError(fmt::format("{}: expected an image of 1 to {} pixels, found {} x {}", file,
                                 kMostImagePixels, info.height, info.width));
 }
 
-}  // namespace
-
-bool reads_images() { return true; }
-
 ImageInfo image_info(std::span<const std::uint8_t> bytes, const std::string& file) {
+  if (is_bmp(bytes)) return bmp_info(bytes, file);
   ImageInfo info;
   if (is_png(bytes)) {
     info = Png(bytes, file).info();
@@ -96,21 +98,22 @@ ImageInfo image_info(std::span<const std::uint8_t> bytes, const std::string& fil
     require_jpeg(bytes, file);
     info = jpeg_info(JpegDecoder(tjInitDecompress()).get(), bytes, file);
   }
-  check_pixels(info, file);
+  require_pixels(info, file);
   return info;
 }
 
 std::vector<std::uint8_t> decode_image(std::span<const std::uint8_t> bytes,
                                        const std::string& file) {
+  if (is_bmp(bytes)) return decode_bmp(bytes, file);
   if (is_png(bytes)) {
     Png png(bytes, file);
-    check_pixels(png.info(), file);
+    require_pixels(png.info(), file);
     return png.decode();
   }
   require_jpeg(bytes, file);
   const JpegDecoder decoder(tjInitDecompress());
   const ImageInfo info = jpeg_info(decoder.get(), bytes, file);
-  check_pixels(info, file);
+  require_pixels(info, file);
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(info.height * info.width * 3));
   // A progressive file of many scans would take hours.
   constexpr int kFlags = TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS;

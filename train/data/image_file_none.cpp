@@ -6,7 +6,8 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw InvalidArgument(
-      "this build of Octet reads no JPEG and PNG files: configure it with -DOCTET_IMAGES=ON, which "
+      "this build of Octet reads no JPEG, PNG and BMP files: configure it with -DOCTET_IMAGES=ON, "
+      "which "
       "needs libturbojpeg0-dev and libpng-dev");
 }
 

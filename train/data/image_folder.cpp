@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 28U;
 
 const std::vector<std::string_view>& image_endings() {
-  static const std::vector<std::string_view> endings = {".jpg", ".jpeg", ".png"};
+  static const std::vector<std::string_view> endings = {".jpg", ".jpeg", ".png", ".bmp"};
   return endings;
 }
 

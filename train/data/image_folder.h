@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// Reads JPEG and PNG files, each an example of the class that list_class_files() gives it, as
+/// Reads JPEG, PNG and BMP files, each an example of the class that list_class_files() gives it, as
 /// bytes [height, width, 3], or [height, width, 1] where all are grey or DataOptions::grey is set.
 /// All are resized to DataOptions::height and width, as resize_image() does; where these are 0, all
 /// have to be of one size. Decoded on all threads, with equal results on any number. Throws as
@@ -18,7 +18,7 @@ namespace octet {
 /// build reads no images (OCTET_IMAGES).
 LoadedData load_image_folder(const std::filesystem::path& folder, const DataOptions& options = {});
 
-/// The pixels of a JPEG or PNG file, [height, width, channels], resized to a size of 1 or 3
+/// The pixels of a JPEG, PNG or BMP file, [height, width, channels], resized to a size of 1 or 3
 /// channels. Throws as read_file(), image_info() and decode_image().
 std::vector<std::uint8_t> read_image(const std::filesystem::path& path, const PixelSize& size);
 

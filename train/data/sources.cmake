@@ -48,7 +48,7 @@ target_sources(octet_training PRIVATE
 
 # By name, so that what links octet needs no path of this machine's.
 if(OCTET_IMAGES)
-  target_sources(octet_training PRIVATE data/image_file.cpp)
+  target_sources(octet_training PRIVATE data/bmp_file.cpp data/image_file.cpp)
   target_include_directories(octet_training SYSTEM PRIVATE
     "${OCTET_TURBOJPEG_INCLUDE}" "${OCTET_PNG_INCLUDE}")
   target_link_libraries(octet_training PRIVATE turbojpeg png)

@@ -64,12 +64,15 @@ TEST_F(FileExamplesTest, PicturesAreResizedAsInTraining) {
   Bytes pixels(5 * 7 * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 37);
   const fs::path file = write("set/cat/a.png", png_bytes(5, 7, 3, pixels));
+  const fs::path other = write("a.bmp", bmp_bytes({.height = 5, .width = 7}, pixels));
   for (const bool grey : {false, true}) {
     const DataOptions options{.height = 3, .width = 4, .grey = grey};
     const FileExamples found = read_file_examples(file, described("set", options));
     EXPECT_EQ(found.features.shape(), (Shape{1, 3, 4, grey ? 1 : 3}));
     EXPECT_EQ(values_of(found.features), loaded(scratch_.path() / "set", options));
     EXPECT_EQ(found.names, std::vector<std::string>{file.string()});
+    EXPECT_EQ(values_of(read_file_examples(other, described("set", options)).features),
+              values_of(found.features));
   }
   expect_mentions(refused(file, {.format = "CSV", .shape = {4}}), "expected examples [4]");
 }

@@ -46,4 +46,47 @@ inline Bytes png_bytes(std::uint32_t height, std::uint32_t width, std::uint32_t 
   return file;
 }
 
+inline void put_little_endian(Bytes& to, std::uint32_t value) {
+  for (const int shift : {0, 8, 16, 24}) to.push_back(static_cast<std::uint8_t>(value >> shift));
+}
+
+struct BmpForm {
+  std::int32_t height = 0;
+  std::int32_t width = 0;
+  std::uint32_t bits = 24;
+  bool goes_down = false;
+};
+
+/// A BMP file of red, green and blue [height, width, 3], or where `bits` is 8 of places
+/// [height, width] in a palette of such colors.
+inline Bytes bmp_bytes(const BmpForm& form, const Bytes& pixels, const Bytes& palette = {}) {
+  const auto colors = static_cast<std::uint32_t>(palette.size() / 3);
+  const std::int32_t height = form.goes_down ? -form.height : form.height;
+  Bytes file = {'B', 'M'};
+  for (const std::uint32_t value :
+       {0U, 0U, 54 + 4 * colors, 40U, static_cast<std::uint32_t>(form.width),
+        static_cast<std::uint32_t>(height), form.bits << 16U | 1U, 0U, 0U, 0U, 0U, colors, 0U}) {
+    put_little_endian(file, value);
+  }
+  const auto put_color = [&](const Bytes& from, std::size_t at, bool has_fourth) {
+    file.insert(file.end(), {from[at + 2], from[at + 1], from[at]});
+    if (has_fourth) file.push_back(0xAB);
+  };
+  for (std::size_t i = 0; i < palette.size(); i += 3) put_color(palette, i, true);
+  for (std::int32_t i = 0; i < form.height; ++i) {
+    const std::int32_t row = form.goes_down ? i : form.height - 1 - i;
+    const std::size_t begin = file.size();
+    for (std::int32_t x = 0; x < form.width; ++x) {
+      const auto at = static_cast<std::size_t>(row * form.width + x);
+      if (form.bits == 8) {
+        file.push_back(pixels[at]);
+      } else {
+        put_color(pixels, 3 * at, form.bits == 32);
+      }
+    }
+    while ((file.size() - begin) % 4 != 0) file.push_back(0xCD);
+  }
+  return file;
+}
+
 }  // namespace octet::test

@@ -84,12 +84,13 @@ TEST_F(ImageFolder, FilesBecomeExamplesOfTheirFolders) {
   write("sky/a.jpg", jpeg("slope.jpg"));
   write("mud/b.png", png_bytes(3, 5, 3, pixels));
   write("mud/c.JPEG", jpeg("grey.jpg"));
+  write("mud/d.bmp", bmp_bytes({.height = 3, .width = 5}, pixels));
   const Dataset set = load().train;
   EXPECT_EQ(set.example_shape(), (Shape{3, 5, 3}));
   EXPECT_EQ(set.class_names(), (std::vector<std::string>{"mud", "sky"}));
-  EXPECT_TRUE(std::ranges::equal(set.labels(), Labels{0, 0, 1}));
+  EXPECT_TRUE(std::ranges::equal(set.labels(), Labels{0, 0, 0, 1}));
   Bytes expected = pixels;
-  for (const Bytes& each : {tripled(kGrey), kSlope}) {
+  for (const Bytes& each : {tripled(kGrey), pixels, kSlope}) {
     expected.insert(expected.end(), each.begin(), each.end());
   }
   EXPECT_TRUE(std::ranges::equal(set.bytes(), expected));
@@ -136,7 +137,7 @@ TEST_F(ImageFolder, WhatIsRefusedIsNamed) {
   write("a/1.png", Bytes(photo.begin(), photo.end() - 12));
   expect_mentions(refused(), "1.png: the JPEG file is damaged");
   write("a/1.png", {'G', 'I', 'F'});
-  expect_mentions(refused(), "1.png: expected a JPEG or PNG file, found another");
+  expect_mentions(refused(), "1.png: expected a JPEG, PNG or BMP file, found another");
   write("a/1.png", png_bytes(1U << 14U, 1U << 13U, 1, {}));
   expect_mentions(refused(), "found 16384 x 8192");
   write("a/1.png", whole);
