@@ -83,8 +83,8 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   app.add_flag("--grey", options.grey, "Images become grey; default: where all are")
       ->disable_flag_override();
   command_line::add_number(app, "--sample-rate", options.sample_rate, range_of("sample-rate"),
-                           "Samples a second that sounds have to have, by default those of the "
-                           "first; and that other signals have, for --front-end");
+                           "Samples a second, to which sounds are resampled, by default those of "
+                           "the first; and that other signals have, for --front-end");
   app.add_option("--front-end", options.front_end,
                  "Turns sounds and other signals into features, in integers that the C source "
                  "computes too: log-mel; mfcc, its cosine transform; spectrogram, bands that are "

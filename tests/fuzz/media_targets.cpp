@@ -1,10 +1,13 @@
 #include <octet/core/error.h>
 #include <octet/train/data/image_file.h>
+#include <octet/train/data/resample.h>
 #include <octet/train/data/resize_image.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "memory_file.h"
 #include "targets.h"
@@ -25,6 +28,21 @@ void image(Data input) {
   }
 }
 
+namespace {
+
+/// Resamples a sound as if it had one channel, so that channels take no longer.
+void resample(const Sound& sound) {
+  const Resampler resampler(sound.rate, 16000);
+  const std::size_t count = std::min(sound.values.size(), resampler.needed(1000));
+  const std::vector<float> result =
+      resampler.resample(std::span<const float>(sound.values).first(count), 1);
+  require(result.size() == resampler.samples(count), "a sound has the samples of its new rate");
+  require(std::ranges::all_of(result, [](float x) { return std::isfinite(x); }),
+          "every resampled value is finite");
+}
+
+}  // namespace
+
 void wav(Data input) {
   if (!reads_sounds()) return;
   static const MemoryFile file;
@@ -37,8 +55,11 @@ void wav(Data input) {
             "a sound has whole samples");
     require(std::ranges::all_of(sound.values, [](float x) { return std::isfinite(x); }),
             "every value is finite");
+    resample(sound);
   } catch (const FormatError&) {
     return;
+  } catch (const InvalidArgument&) {
+    return;  // a rate of no simple ratio
   }
 }
 

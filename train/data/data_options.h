@@ -59,8 +59,8 @@ struct DataOptions {
   Index width = 0;
   /// Whether images are made grey; else they are where all files are.
   bool grey = false;
-  /// The samples a second that sounds have to have, 0: those of the first file; and those that
-  /// other signals have, for `front_end`.
+  /// The samples a second that sounds get, see Resampler; 0: those of the first file. And those
+  /// that other signals have, for `front_end`.
   int sample_rate = 0;
   /// What load_data(), and load_wav_folder(), turns sounds and other signals [samples, axes] into
   /// features with: "log-mel" (plain_log_mel()), "mfcc" (mfcc()), "spectrogram" (spectrogram()),

@@ -9,6 +9,7 @@
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/signal_features.h>
 #include <octet/train/data/sound_features.h>
+#include <octet/train/data/sound_reader.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <utility>
@@ -43,13 +44,9 @@ FileExamples image_example(const fs::path& file, const DataDescription& descript
 FileExamples sound_example(const fs::path& file, const DataDescription& description) {
   const DataOptions& options = description.options;
   const std::string name = file.string();
-  const Sound sound = read_wav(file, options.length);
-  if (options.sample_rate > 0 && sound.rate != options.sample_rate) {
-    throw FormatError(fmt::format(
-        "{}: expected {} samples a second, as the model was trained on, found {}; sounds are not "
-        "resampled here: do so with another program, e.g. sox IN.wav -r {} OUT.wav",
-        name, options.sample_rate, sound.rate, options.sample_rate));
-  }
+  SoundReader reader(options);
+  const Sound sound = reader.read(file);
+  reader.log_resampled(name);
   if (!options.front_end.empty()) {
     SoundFeatures features(name, options, {});
     features.add(sound, "any", name);

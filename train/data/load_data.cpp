@@ -109,6 +109,8 @@ Dataset other_data(const DataFormat& format, const LoadedData& data, const DataO
     how.columns = data.resolved->columns;
     how.weight_column.clear();
   }
+  // Sounds of both parts have one rate.
+  if (format.has_rate && data.resolved) how.sample_rate = data.resolved->sample_rate;
   LoadedData found = load(format, options.test_data, how);
   return found.test.empty() ? std::move(found.train) : std::move(found.test);
 }

@@ -33,12 +33,14 @@ target_sources(octet_training PRIVATE
   data/npy_header.cpp
   data/number_text.cpp
   data/read_ahead.cpp
+  data/resample.cpp
   data/resize_image.cpp
   data/sequence_changes.cpp
   data/sequence_set.cpp
   data/set_name.cpp
   data/signal_features.cpp
   data/sound_features.cpp
+  data/sound_reader.cpp
   data/split_data.cpp
   data/targets.cpp
   data/text_blocks.cpp

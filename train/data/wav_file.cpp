@@ -12,17 +12,34 @@ namespace octet {
 namespace {
 
 constexpr int kMostChannels = 64;
-constexpr std::size_t kPieceSamples = std::size_t{1} << 16U;
+constexpr std::size_t kPieceValues = std::size_t{1} << 16U;
+/// The most values that a byte of a compressed file is taken to hold.
+constexpr std::size_t kMostValuesOfByte = 8;
 
 struct CloseSound {
   void operator()(SNDFILE* file) const { sf_close(file); }
 };
+
+/// Makes room for what the file promises and can hold, so that values are not moved as they grow.
+void reserve_values(const std::filesystem::path& path, std::size_t promised, std::size_t most,
+                    Sound& sound) {
+  std::error_code failure;
+  const auto bytes = static_cast<std::size_t>(std::filesystem::file_size(path, failure));
+  if (failure) return;
+  const std::size_t samples = most == 0 ? promised : std::min(promised, most);
+  sound.values.reserve(std::min(samples, kMostValuesOfByte * bytes / sound.channels) *
+                       sound.channels);
+}
 
 }  // namespace
 
 bool reads_sounds() { return true; }
 
 Sound read_wav(const std::filesystem::path& path, std::size_t most) {
+  return read_wav(path, [most](int /*rate*/) { return most; });
+}
+
+Sound read_wav(const std::filesystem::path& path, FunctionRef<std::size_t(int rate)> most_at) {
   const std::string name = path.string();
   std::error_code failure;
   if (!std::filesystem::is_regular_file(path, failure)) {
@@ -43,15 +60,20 @@ Sound read_wav(const std::filesystem::path& path, std::size_t most) {
   }
   Sound sound{
       .rate = info.samplerate, .channels = static_cast<std::size_t>(info.channels), .values = {}};
+  const std::size_t most = most_at(sound.rate);
+  reserve_values(path, static_cast<std::size_t>(std::max<sf_count_t>(info.frames, 0)), most, sound);
   // Filled as samples arrive, so that memory follows what the file holds and not what it promises.
+  std::vector<float> piece(kPieceValues / sound.channels * sound.channels);
   for (std::size_t samples = 0; most == 0 || samples < most;) {
-    const std::size_t piece = most == 0 ? kPieceSamples : std::min(kPieceSamples, most - samples);
-    sound.values.resize((samples + piece) * sound.channels);
-    const sf_count_t got = sf_readf_float(
-        file.get(), sound.values.data() + samples * sound.channels, static_cast<sf_count_t>(piece));
-    samples += static_cast<std::size_t>(std::max<sf_count_t>(got, 0));
-    sound.values.resize(samples * sound.channels);
-    if (got < static_cast<sf_count_t>(piece)) break;
+    std::size_t wanted = piece.size() / sound.channels;
+    if (most > 0) wanted = std::min(wanted, most - samples);
+    const sf_count_t got =
+        sf_readf_float(file.get(), piece.data(), static_cast<sf_count_t>(wanted));
+    const auto count = static_cast<std::size_t>(std::max<sf_count_t>(got, 0));
+    sound.values.insert(sound.values.end(), piece.begin(),
+                        piece.begin() + static_cast<std::ptrdiff_t>(count * sound.channels));
+    samples += count;
+    if (count < wanted) break;
   }
   if (sf_error(file.get()) != SF_ERR_NO_ERROR) {
     throw FormatError(fmt::format("{}: is damaged: {}", name, sf_strerror(file.get())));

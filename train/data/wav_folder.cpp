@@ -5,6 +5,7 @@
 #include <octet/train/data/set_name.h>
 #include <octet/train/data/signal_features.h>
 #include <octet/train/data/sound_features.h>
+#include <octet/train/data/sound_reader.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <optional>
@@ -21,13 +22,14 @@ const std::vector<std::string_view>& wav_endings() {
   return endings;
 }
 
-/// Reads sounds of one rate and as many channels.
+/// Reads sounds at one rate, of as many channels.
 class SoundFolder {
  public:
   SoundFolder(const fs::path& folder, const DataOptions& options)
-      : folder_(folder), options_(options), rate_(options.sample_rate) {}
+      : folder_(folder), options_(options), reader_(options) {}
 
-  int rate() const { return rate_; }
+  int rate() const { return reader_.rate(); }
+  void log_resampled() const { reader_.log_resampled(folder_.string()); }
   /// The samples of the last sound.
   std::size_t samples() const { return samples_; }
 
@@ -53,7 +55,7 @@ class SoundFolder {
   template <class Take>
   void for_each(std::span<const ClassFile> files, const Take& take) {
     for (const ClassFile& file : files) {
-      const Sound sound = read_wav(file.path, options_.length);
+      const Sound sound = reader_.read(file.path);
       check(sound, file.path.string());
       samples_ = sound.values.size() / channels_;
       take(sound, file);
@@ -61,14 +63,7 @@ class SoundFolder {
   }
 
   void check(const Sound& sound, const std::string& name) {
-    if (rate_ == 0) rate_ = sound.rate;
     if (channels_ == 0) channels_ = sound.channels;
-    if (sound.rate != rate_) {
-      throw FormatError(fmt::format(
-          "{}: expected {} samples a second{}, found {}; sounds are not resampled here: do so with "
-          "another program, e.g. sox IN.wav -r {} OUT.wav",
-          name, rate_, options_.sample_rate > 0 ? "" : " as in the first file", sound.rate, rate_));
-    }
     if (sound.channels != channels_) {
       throw FormatError(fmt::format("{}: expected {} channels as in the first file, found {}", name,
                                     channels_, sound.channels));
@@ -77,7 +72,7 @@ class SoundFolder {
 
   const fs::path& folder_;
   const DataOptions& options_;
-  int rate_;
+  SoundReader reader_;
   std::size_t channels_ = 0;
   std::size_t samples_ = 0;
 };
@@ -96,6 +91,7 @@ LoadedData load_wav_folder(const fs::path& folder, const DataOptions& options) {
   data.resolved->sample_rate = sounds.rate();
   if (options.length == 0) data.resolved->length = sounds.samples();
   if (!files.test.empty()) data.test = sounds.read(files.test, data.train.class_names());
+  sounds.log_resampled();
   return data;
 }
 

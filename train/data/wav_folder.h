@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/train/data/data_format.h>
 
 #include <filesystem>
@@ -25,13 +26,16 @@ bool reads_sounds();
 /// and for values that are not finite; InvalidArgument where this build reads no sounds.
 Sound read_wav(const std::filesystem::path& path, std::size_t most = 0);
 
+/// Reads the first most_at(rate) samples of a file of that rate, likewise.
+Sound read_wav(const std::filesystem::path& path, FunctionRef<std::size_t(int rate)> most_at);
+
 /// Reads WAV files, each an example of the class that list_class_files() gives it, as
-/// [samples, channels]; DataOptions::length brings them to one length. All have to have the rate
-/// and the channels of the first, and the rate DataOptions::sample_rate where that is given: none
-/// is resampled. With DataOptions::front_end examples are features of sounds. Throws as
-/// list_class_files() and read_wav(); FormatError, which names the file,
-/// for another rate or other channels; InvalidArgument where the examples take more than
-/// DataOptions::max_bytes.
+/// [samples, channels]; DataOptions::length brings them to one length. They are resampled to the
+/// rate DataOptions::sample_rate, or where none is given to that of the first file, which is
+/// logged; see Resampler. All have to have the channels of the first. With DataOptions::front_end
+/// examples are features of sounds. Throws as list_class_files() and read_wav(); FormatError, which
+/// names the file, for other channels, and for rates of no simple ratio; InvalidArgument where the
+/// examples take more than DataOptions::max_bytes.
 LoadedData load_wav_folder(const std::filesystem::path& folder, const DataOptions& options = {});
 
 /// Whether load_wav_folder() finds files there.

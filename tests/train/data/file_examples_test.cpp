@@ -91,8 +91,13 @@ TEST_F(FileExamplesTest, SoundsBecomeFeaturesAsInTraining) {
   const DataDescription description = described("set");
   EXPECT_EQ(description.options.sample_rate, 8000);
   EXPECT_EQ(description.options.length, 900U);
-  const fs::path other = write("b.wav", wav_bytes(16000, 1, samples));
-  expect_mentions(refused(other, description), "expected 8000 samples a second");
+  for (const DataOptions& options :
+       {DataOptions{.length = 450, .sample_rate = 8000},
+        DataOptions{.length = 400, .sample_rate = 8000, .front_end = "log-mel"}}) {
+    const fs::path other = write("other/yes/b.wav", wav_bytes(16000, 1, samples));
+    const FileExamples found = read_file_examples(other, described("set", options));
+    EXPECT_EQ(values_of(found.features), loaded(scratch_.path() / "other", options));
+  }
   const fs::path stereo = write("c.wav", wav_bytes(8000, 2, samples));
   expect_mentions(refused(stereo, description), "expected examples [900, 1]");
 }

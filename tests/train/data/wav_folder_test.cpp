@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
 #include <octet/frontend/log_mel.h>
 #include <octet/tests/frontend/sounds.h>
 #include <octet/tests/train/data/wav_files.h>
 #include <octet/train/data/load_data.h>
+#include <octet/train/data/resample.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <algorithm>
@@ -64,10 +66,8 @@ TEST_F(WavFolder, NamesMaySayClassAndPart) {
 
 TEST_F(WavFolder, WhatIsRefusedIsNamed) {
   write("a/1.wav", wav_bytes(8000, 1, {1, 2}));
-  expect_mentions(refused({.sample_rate = 16000}),
-                  "1.wav: expected 16000 samples a second, found 8000; sounds are not resampled");
-  write("a/2.wav", wav_bytes(16000, 1, {1, 2}));
-  expect_mentions(refused(), "2.wav: expected 8000 samples a second as in the first file, found");
+  expect_mentions(refused({.sample_rate = 999983}),
+                  "1.wav: Resampler: expected rates of a simple ratio, found 8000 and 999983");
   write("a/2.wav", wav_bytes(8000, 2, {1, 2}));
   expect_mentions(refused(), "2.wav: expected 1 channels as in the first file, found 2");
   write("a/2.wav", wav_bytes(8000, 1, {1, 2, 3}));
@@ -77,6 +77,61 @@ TEST_F(WavFolder, WhatIsRefusedIsNamed) {
   write("a/2.wav", {'R', 'I', 'F', 'F'});
   expect_mentions(refused(), "2.wav: expected a WAV file");
   expect_mentions(message_of<IoError>([&] { read_wav(scratch_.path() / "a"); }), "no such file");
+}
+
+/// The samples of a file as floats.
+std::vector<float> floats_of(const std::vector<std::int16_t>& samples) {
+  std::vector<float> result;
+  for (const std::int16_t one : samples) result.push_back(static_cast<float>(one) / 32768);
+  return result;
+}
+
+TEST_F(WavFolder, SoundsAreResampledToTheFirstRateOrToTheOneThatIsGiven) {
+  const std::vector<std::int16_t> sound = drawn_sound("noise", 1200);
+  const std::vector<std::int16_t> half(sound.begin(), sound.begin() + 600);
+  write("a/1.wav", wav_bytes(8000, 2, half));
+  write("a/2.wav", wav_bytes(16000, 2, sound));
+  static std::vector<std::string> logged;
+  logged.clear();
+  set_log_sink([](LogLevel, std::string_view text) { logged.emplace_back(text); });
+  const LoadedData data = load_wav_folder(scratch_.path());
+  set_log_sink(nullptr);
+  EXPECT_EQ(logged, std::vector<std::string>{scratch_.path().string() +
+                                             ": 1 of 2 sounds resampled from 16000 to 8000 "
+                                             "samples a second"});
+  EXPECT_EQ(data.resolved->sample_rate, 8000);
+  EXPECT_EQ(data.train.example_shape(), (Shape{300, 2}));
+  std::vector<float> expected = floats_of(half);
+  const std::vector<float> second = Resampler(16000, 8000).resample(floats_of(sound), 2);
+  expected.insert(expected.end(), second.begin(), second.end());
+  EXPECT_EQ(values_of(data.train), expected);
+
+  const std::vector<float> first = Resampler(8000, 16000).resample(floats_of(half), 2);
+  expected = first;
+  const std::vector<float> whole = floats_of(sound);
+  expected.insert(expected.end(), whole.begin(), whole.end());
+  EXPECT_EQ(values_of(load_wav_folder(scratch_.path(), {.sample_rate = 16000}).train), expected);
+  // What is cut is what the whole begins with, and what is added is silence.
+  for (const std::size_t length : {1U, 50U, 599U, 600U, 700U}) {
+    const Dataset set =
+        load_wav_folder(scratch_.path(), {.length = length, .sample_rate = 16000}).train;
+    std::vector<float> cut = first;
+    cut.resize(2 * length);
+    EXPECT_EQ(values_of(set.head(1)), cut) << length;
+  }
+  expect_mentions(message_of<InvalidArgument>([&] {
+                    load_wav_folder(scratch_.path(), {.sample_rate = 16000, .max_bytes = 4799});
+                  }),
+                  "1.wav: 1 examples of 4800 bytes each do not fit");
+}
+
+TEST_F(WavFolder, TestDataElsewhereGetTheRateOfTheTraining) {
+  write("train_set/a/1.wav", wav_bytes(8000, 1, drawn_sound("noise", 100)));
+  write("test_set/a/1.wav", wav_bytes(16000, 1, drawn_sound("noise", 200)));
+  const DataSplit data =
+      load_data(scratch_.path() / "train_set", {.test_data = scratch_.path() / "test_set"});
+  EXPECT_EQ(values_of(data.test),
+            Resampler(16000, 8000).resample(floats_of(drawn_sound("noise", 200)), 1));
 }
 
 TEST_F(WavFolder, AFrontEndTurnsSoundsIntoBytesOfFeatures) {
