@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string_view>
@@ -59,11 +60,15 @@ std::string names_of(const std::map<std::string, std::string>& options) {
 /// Saves the run until its phase ends: a trainer keeps its callbacks.
 class PhaseCheckpoint : public LastCheckpoint {
  public:
-  using LastCheckpoint::LastCheckpoint;
+  /// `saved` is called behind each checkpoint, with the epochs of the phase so far.
+  PhaseCheckpoint(std::filesystem::path path, std::map<std::string, std::string> notes,
+                  std::function<void(const History& history)> saved)
+      : LastCheckpoint(std::move(path), std::move(notes)), then_(std::move(saved)) {}
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override {
     if (ended_) return;
     LastCheckpoint::on_epoch_end(trainer, record);
     saved_ = true;
+    then_(trainer.history());
   }
   bool saved() const { return saved_; }
 
@@ -80,6 +85,7 @@ class PhaseCheckpoint : public LastCheckpoint {
   };
 
  private:
+  std::function<void(const History& history)> then_;
   bool ended_ = false;
   bool saved_ = false;
 };
@@ -301,7 +307,10 @@ bool TrainingRun::fit(const std::string& phase, Trainer& trainer, int epochs) {
         phase, trainer.steps()));
   }
   const Notes phase_notes = notes(phase);
-  const auto saving = std::make_shared<PhaseCheckpoint>(checkpoint(), phase_notes);
+  const auto write_so_far = [&](const History& of_phase) {
+    if (group().is_root()) write_history(history_with(phase, of_phase));
+  };
+  const auto saving = std::make_shared<PhaseCheckpoint>(checkpoint(), phase_notes, write_so_far);
   trainer.add_callback(saving);
   const PhaseCheckpoint::End end(*saving);
   if (checkpoint_ && Trainer::notes_of(*checkpoint_).at(kPhase) == phase) {
@@ -355,6 +364,15 @@ History TrainingRun::history() const {
   History all;
   for (const Phase& phase : finished_) {
     all.insert(all.end(), phase.history.begin(), phase.history.end());
+  }
+  return all;
+}
+
+History TrainingRun::history_with(const std::string& phase, const History& epochs) const {
+  History all = history();
+  for (const EpochRecord& record : epochs) {
+    all.push_back(record);
+    all.back().phase = phase;
   }
   return all;
 }

@@ -111,7 +111,8 @@ class TrainingRun {
   /// history and what it kept are there. Throws InvalidArgument for an unknown phase.
   bool needs(const std::string& phase) const;
 
-  /// Trains the next phase until `epochs` epochs of it are done, and saves a checkpoint after each.
+  /// Trains the next phase until `epochs` epochs of it are done; after each it saves a checkpoint
+  /// and replaces history.csv, which a run that is killed then leaves.
   /// False where the trainer was stopped (TrainerOptions::should_stop): a checkpoint of that step
   /// is then saved, and this object is done. Throws InvalidArgument for any phase but the next one,
   /// and as Trainer::fit() and Trainer::restore().
@@ -127,12 +128,12 @@ class TrainingRun {
   /// The epochs of all phases that are finished, each with the name of its phase.
   History history() const;
 
-  /// Ends the run: writes history.csv and metrics.json, which marks last.ckpt as that of a finished
-  /// run. `model` is the file that the run has exported. `metrics`, a JSON object, is what the
-  /// program adds to metrics.json; the run's part is data, epochs, files, isa, s_per_epoch,
-  /// seconds, sha256 and threads. Throws InvalidArgument before all phases are trained and where
-  /// `metrics` is no object or holds one of these names; IoError. Ranks other than 0 do nothing and
-  /// return an empty report.
+  /// Ends the run: writes history.csv, as it stands after the last epoch, and metrics.json, which
+  /// marks last.ckpt as that of a finished run. `model` is the file that the run has exported.
+  /// `metrics`, a JSON object, is what the program adds to metrics.json; the run's part is data,
+  /// epochs, files, isa, s_per_epoch, seconds, sha256 and threads. Throws InvalidArgument before
+  /// all phases are trained and where `metrics` is no object or holds one of these names; IoError.
+  /// Ranks other than 0 do nothing and return an empty report.
   RunReport finish(const std::filesystem::path& model, const std::string& metrics = "{}");
 
   const std::filesystem::path& folder() const { return options_.folder; }
@@ -162,6 +163,9 @@ class TrainingRun {
   void read_checkpoint();
   Phase finished_phase(const std::string& phase, const Notes& notes) const;
   void keep_stopped_run();
+  /// The epochs of all finished phases and those of one that is not.
+  History history_with(const std::string& phase, const History& epochs) const;
+  void write_history(const History& history) const;
   bool came_to_its_end() const;
   std::vector<std::string> files_written(const std::filesystem::path& model) const;
   std::string checkpoint_hash() const;

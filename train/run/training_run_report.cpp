@@ -63,6 +63,10 @@ std::vector<std::string> TrainingRun::files_written(const std::filesystem::path&
   return names;
 }
 
+void TrainingRun::write_history(const History& history) const {
+  write_file_atomic(folder() / "history.csv", history_csv(history));
+}
+
 RunReport TrainingRun::finish(const std::filesystem::path& model, const std::string& metrics) {
   if (finished_.size() < options_.phases.size()) {
     throw InvalidArgument(fmt::format("TrainingRun::finish: phase \"{}\" is still to be trained",
@@ -91,7 +95,7 @@ RunReport TrainingRun::finish(const std::filesystem::path& model, const std::str
   json whole = callers_metrics(metrics, of_the_run);
   whole.update(of_the_run);
   report.metrics = text_of(whole, -1);
-  write_file_atomic(folder() / "history.csv", history_csv(all));
+  write_history(all);
   write_file_atomic(folder() / "metrics.json", text_of(whole, 2));
   return report;
 }

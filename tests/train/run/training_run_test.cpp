@@ -15,6 +15,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
 
 namespace octet::test::training_run_test {
 namespace {
@@ -142,6 +144,45 @@ TEST_F(TrainingRuns, LeavesHistoryMetricsAndTheirDigests) {
   // FIPS 180-4's own example.
   EXPECT_EQ(sha256(std::string_view("abc")),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_F(TrainingRuns, HistoryIsThereAfterEveryEpochOfARunThatIsKilled) {
+  const auto train = [&](bool resume, int epochs_until_killed) {
+    TrainingRun run(options("out", resume));
+    run.begin(digits());
+    int epochs = 0;
+    for (const std::string phase : {"float", "qat"}) {
+      if (!run.needs(phase)) continue;
+      Sequential model = small_mlp(0, 784, 8, 10);
+      Trainer trainer(model, Sgd(), {.batch_size = kBatch});
+      trainer.add_callback({.on_step_begin =
+                                [&](Trainer&, std::uint64_t) {
+                                  if (epochs == epochs_until_killed)
+                                    throw std::runtime_error("killed");
+                                },
+                            .on_epoch_end = [&](Trainer&, const EpochRecord&) { ++epochs; }});
+      EXPECT_TRUE(run.fit(phase, trainer, 2));
+    }
+    write_file_atomic(run.folder() / "model", std::string_view("exported"));
+    run.finish(run.folder() / "model");
+    return history_csv(run.history());
+  };
+  const auto names_in = [&] {
+    std::istringstream lines(text_of(path("out/history.csv")));
+    std::vector<std::string> names;
+    for (std::string line; std::getline(lines, line);) {
+      names.push_back(line.substr(0, line.find(',', line.find(',') + 1)));
+    }
+    return names;
+  };
+  EXPECT_THROW(train(false, 1), std::runtime_error);
+  EXPECT_EQ(names_in(), (std::vector<std::string>{"phase,epoch", "float,1"}));
+  EXPECT_THROW(train(true, 2), std::runtime_error);
+  EXPECT_EQ(names_in(), (std::vector<std::string>{"phase,epoch", "float,1", "float,2", "qat,1"}));
+  const std::string whole = train(true, 9);
+  EXPECT_EQ(text_of(path("out/history.csv")), whole);
+  EXPECT_EQ(names_in(),
+            (std::vector<std::string>{"phase,epoch", "float,1", "float,2", "qat,1", "qat,2"}));
 }
 
 TEST_F(TrainingRuns, APhaseMayHaveAnyName) {
@@ -290,7 +331,8 @@ TEST_F(TrainingRuns, ANewRunKeepsTheCheckpointOfAStoppedOne) {
     TrainingRun run(writes);
     run.begin(digits());
   }
-  EXPECT_FALSE(fs::exists(path("out/stopped_run")));
+  EXPECT_FALSE(fs::exists(path("out/stopped_run/made")));
+  EXPECT_TRUE(fs::exists(path("out/stopped_run/history.csv")));
   // A finished run leaves no stopped checkpoint to keep: its outputs are replaced.
   ASSERT_TRUE(program(options("out")));
   TrainingRun run(options("out"));
