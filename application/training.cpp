@@ -105,7 +105,7 @@ class Run {
       show(screen_, fmt::format("quantized training: {}\n",
                                 to_string(QatRecipe{options_.quantize, options_.qat_lr})));
     }
-    Trainer trainer = qat_trainer(quantized, results_.qat_profile);
+    Trainer trainer = qat_trainer(quantized, results_.qat_profile, 0);
     const auto ranges = std::make_shared<RangeLog>();
     trainer.add_callback(ranges);
     if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;
@@ -169,7 +169,9 @@ class Run {
     }
   }
 
-  Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile) {
+  /// `later_epochs` are those of the phases behind this one.
+  Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile,
+                       int later_epochs) {
     TrainerOptions how{.batch_size = options_.batch,
                        .seed = seed,
                        .shards = options_.shards,
@@ -188,7 +190,7 @@ class Run {
     if (!group_.is_root()) return trainer;
     const auto style =
         options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
-    trainer.add_callback(std::make_shared<ProgressBar>(screen_, style));
+    trainer.add_callback(std::make_shared<ProgressBar>(screen_, style, later_epochs));
     return trainer;
   }
 
@@ -201,10 +203,10 @@ class Run {
   bool float_model_is_given() const { return !options_.file.empty() && options_.epochs == 0; }
 
   /// The trainer of the steps after those in float, quantized or as the control.
-  Trainer qat_trainer(Model& network, Profile& profile) {
+  Trainer qat_trainer(Model& network, Profile& profile, int later_epochs) {
     const std::uint64_t offset = float_model_is_given() ? 0 : kQatSeedOffset;
     return make_trainer(network, qat_schedule(options_, data_.train), options_.seed + offset,
-                        profile);
+                        profile, later_epochs);
   }
 
   /// The .tflite file of the float model, which says as much of examples as that of the integers.
@@ -221,8 +223,9 @@ class Run {
     const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
     const std::shared_ptr<ReduceOnPlateau> plateau = plateau_of(options_);
     const Schedule schedule = float_schedule(options_, data_.train);
-    Trainer trainer = make_trainer(model, plateau ? plateau->over(schedule) : schedule,
-                                   options_.seed, results_.float_profile);
+    Trainer trainer =
+        make_trainer(model, plateau ? plateau->over(schedule) : schedule, options_.seed,
+                     results_.float_profile, options_.qat_epochs * (options_.control ? 2 : 1));
     if (plateau) trainer.add_callback(plateau);
     add_ends(options_, trainer);
     if (run_.needs("float")) {
@@ -275,7 +278,7 @@ class Run {
       show(screen_, "control: a copy goes on in float\n");
       Model copy = model;
       Profile not_shown;
-      Trainer trainer = qat_trainer(copy, not_shown);
+      Trainer trainer = qat_trainer(copy, not_shown, options_.qat_epochs);
       if (!run_.fit("control", trainer, options_.qat_epochs)) return false;
       keep_scores(copy);
     }

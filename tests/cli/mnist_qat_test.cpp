@@ -75,6 +75,8 @@ TEST_F(MnistQat, LeavesModelsHistoryAndMetrics) {
       mnist_qat(small_run("out") + Arguments{"--seed", "3", "--threads", "2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
+  const std::string last = result.out.substr(result.out.find("\nfloat 2/2  loss ") + 1);
+  EXPECT_TRUE(last.substr(0, last.find('\n')).ends_with(" left")) << "a quantized epoch follows";
   const auto m = metrics("out");
   expect_metrics(m, 2, 1);
   EXPECT_EQ(m.at("seed"), 3);

@@ -130,6 +130,8 @@ TEST(WrongCalls, EnumeratorsOutsideTheirEnumeration) {
                  [] { static_cast<void>(small_mlp().summary(outside<Detail>())); });
   expect_refused("ProgressBar", "Style",
                  [] { ProgressBar(stdout, outside<ProgressBar::Style>()); });
+  expect_refused("ProgressBar", "later epochs",
+                 [] { ProgressBar(stdout, ProgressBar::Style::lines, -1); });
   expect_refused("type of a tensor", "type", [] {
     IntegerModel model = integers();
     model.tensors[0].dtype = outside<DType>();

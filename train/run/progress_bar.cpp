@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 namespace octet {
@@ -31,6 +32,10 @@ std::string fitting(std::string line, std::FILE* out) {
   return line;
 }
 
+std::string left_cell(double seconds) {
+  return fmt::format("  {} left", detail::duration_text(seconds));
+}
+
 bool draws_bar(std::FILE* out, ProgressBar::Style style) {
   if (out == nullptr) throw InvalidArgument("ProgressBar: expected an open file, found null");
   switch (style) {
@@ -46,8 +51,20 @@ bool draws_bar(std::FILE* out, ProgressBar::Style style) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::FILE* out, Style style)
-    : out_(out), draws_bar_(draws_bar(out, style)) {}
+ProgressBar::ProgressBar(std::FILE* out, Style style, int later_epochs)
+    : out_(out), draws_bar_(draws_bar(out, style)), later_epochs_(later_epochs) {
+  if (later_epochs >= 0) return;
+  throw InvalidArgument(
+      fmt::format("ProgressBar: expected 0 later epochs or more, found {}", later_epochs));
+}
+
+void ProgressBar::on_fit_begin(Trainer& /*trainer*/, const History& /*history*/) {
+  time_left_.reset();
+}
+
+std::optional<double> ProgressBar::seconds_left(double done) {
+  return time_left_.take(done, epochs_ - done + later_epochs_, detail::clock_seconds());
+}
 
 void ProgressBar::on_calibrated(Trainer& trainer, const EpochRecord& start) {
   if (!trainer.is_root()) return;
@@ -58,15 +75,16 @@ void ProgressBar::on_step_end(Trainer& trainer, const Progress& p) {
   if (!trainer.is_root()) return;
   epochs_ = p.epochs;
   const double now = detail::clock_seconds();
+  const double done = static_cast<double>(p.batch) / static_cast<double>(p.batches);
+  const std::optional<double> left = seconds_left(p.epoch - 1 + done);
   if (!draws_bar_ || (p.batch < p.batches && now - last_drawn_ < kRedrawSeconds)) return;
   last_drawn_ = now;
-  const double done = static_cast<double>(p.batch) / static_cast<double>(p.batches);
   const auto full = static_cast<std::size_t>(done * static_cast<double>(kBarWidth));
-  const double left = p.seconds / done - p.seconds;
   const std::string line =
-      fmt::format("{:<5} {}/{} [{}{}] loss {:.4f}{}  {:.0f} img/s  {:.1f} s left", p.phase, p.epoch,
-                  p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'), p.loss,
-                  detail::accuracy_cell(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
+      fmt::format("{:<5} {}/{} [{}{}] loss {:.4f}{}  {:.0f} img/s{}", p.phase, p.epoch, p.epochs,
+                  std::string(full, '#'), std::string(kBarWidth - full, '.'), p.loss,
+                  detail::accuracy_cell(p.accuracy), p.images / std::max(p.seconds, 1e-9),
+                  left ? left_cell(*left) : "");
   show(out_, "\r\033[K" + fitting(line, out_));
   bar_is_shown_ = true;
 }
@@ -79,8 +97,11 @@ void ProgressBar::clear_bar() {
 void ProgressBar::on_epoch_end(Trainer& trainer, const EpochRecord& r) {
   if (!trainer.is_root()) return;
   clear_bar();
-  // None where a resumed run had only the end of an epoch left.
-  show(out_, detail::epoch_line(r, epochs_) + "\n");
+  std::string line = detail::epoch_line(r, epochs_);
+  // Unknown where a resumed run had only the end of an epoch left.
+  const std::optional<double> left = epochs_ > 0 ? seconds_left(r.epoch) : std::nullopt;
+  if (left && *left > 0) line += left_cell(*left);
+  show(out_, line + "\n");
 }
 
 }  // namespace octet

@@ -32,6 +32,43 @@ std::string shown(bool quantized, ProgressBar::Style style, bool with_test, int 
   return text;
 }
 
+TEST(TimeLeft, IsThatOfAllEpochsAtTheSpeedSoFar) {
+  TimeLeft time;
+  EXPECT_EQ(time.take(0.1, 4.9, 100.0), std::nullopt) << "the first step was slower";
+  EXPECT_EQ(time.take(0.1, 4.9, 101.0), std::nullopt) << "nothing was done since";
+  EXPECT_DOUBLE_EQ(time.take(0.6, 4.4, 105.0).value(), 44.0);
+  EXPECT_DOUBLE_EQ(time.take(2.1, 2.9, 140.0).value(), 58.0);
+  EXPECT_DOUBLE_EQ(time.take(5.0, 0.0, 149.0).value(), 0.0);
+  time.reset();
+  EXPECT_EQ(time.take(3.0, 2.0, 500.0), std::nullopt);
+  for (const auto& [seconds, text] : std::vector<std::pair<double, const char*>>{
+           {0.2, "0 s"}, {99.4, "99 s"}, {99.6, "2 min"}, {5969, "99 min"}, {7500, "2 h 5 min"}}) {
+    EXPECT_EQ(detail::duration_text(seconds), text);
+  }
+}
+
+TEST(ProgressBar, LinesEndInTheTimeLeftOfAllEpochs) {
+  std::FILE* file = std::tmpfile();
+  ProgressBar bar(file, ProgressBar::Style::lines, /*later_epochs=*/50000000);
+  Sequential model = small_mlp();
+  Trainer trainer(model, Sgd());
+  const auto step = [&](std::size_t batch) {
+    bar.on_step_end(trainer,
+                    {.phase = "float", .epoch = 2, .epochs = 2, .batch = batch, .batches = 2});
+  };
+  step(1);
+  step(2);
+  EpochRecord record;
+  record.epoch = 2;
+  bar.on_epoch_end(trainer, record);
+  std::rewind(file);
+  std::array<char, 256> line{};
+  ASSERT_NE(std::fgets(line.data(), line.size(), file), nullptr);
+  const std::string text(line.data());
+  EXPECT_TRUE(text.ends_with(" left\n")) << text;
+  std::fclose(file);
+}
+
 TEST(ProgressBar, PlainLinesOffATerminal) {
   for (const auto style : {ProgressBar::Style::automatic, ProgressBar::Style::lines}) {
     const std::string text = shown(false, style, true);
@@ -42,6 +79,9 @@ TEST(ProgressBar, PlainLinesOffATerminal) {
       expect_mentions(text, part);
     }
     EXPECT_EQ(text.find("integer"), std::string::npos);
+    const std::string last = text.substr(text.find("float 2/2"));
+    EXPECT_EQ(last.find(" left"), std::string::npos) << "nothing follows";
+    expect_mentions(text.substr(0, text.size() - last.size()), " s left\n");
   }
   EXPECT_EQ(shown(false, ProgressBar::Style::lines, false).find("test"), std::string::npos);
 }
