@@ -149,6 +149,8 @@ struct Options {
   std::filesystem::path checkpoint_dir;
   /// Where the HTML report goes; empty: none is written.
   std::filesystem::path report;
+  /// Whether a command that writes a report by default leaves it out.
+  bool no_report = false;
   /// What it calls the classes; empty: by their numbers.
   std::vector<std::string> class_names;
   /// As a shell takes it, for the report.

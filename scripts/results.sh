@@ -44,7 +44,7 @@ row() {
     if [ ! -e "$run/metrics.json" ]; then
       rm -rf "$run"
       local began=$SECONDS
-      "$OCTET_BIN/octet" train --data "$data" --out "$run" --seed "$seed" --no-progress --control "$@" >"$run.log" 2>&1 || {
+      "$OCTET_BIN/octet" train --data "$data" --out "$run" --seed "$seed" --no-progress --no-report --control "$@" >"$run.log" 2>&1 || {
         echo "results: $name, seed $seed: failed, see $run.log" >&2
         exit 1
       }

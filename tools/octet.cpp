@@ -46,6 +46,9 @@ std::shared_ptr<octet::application::Options> add_training(
   command.get_option("--out")->required()->default_str("");
   command.callback([&command, &exit_code, options, argc, argv] {
     complete(command, *options);
+    if (!options->only_quantizes && !options->no_report && options->report.empty()) {
+      options->report = options->out / "report.html";
+    }
     exit_code = train(*options, argc, argv);
   });
   return options;
@@ -55,9 +58,17 @@ void add_train(CLI::App& app, int argc, char** argv, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "train",
       "Trains a network in float, or a model further, continues with quantization in the loop, and "
-      "writes model_int8.tflite, .onnx, .h and .c, accuracy and history to --out.");
+      "writes model_int8.tflite, .onnx, .h and .c, accuracy, history and a report to --out.");
   const auto options =
       add_training(*command, argc, argv, exit_code, octet::application::add_training_options);
+  CLI::Option* report = command->get_option("--report");
+  report->default_str("report.html in --out");
+  command->option_defaults()->group("Files");
+  command
+      ->add_flag("--no-report", options->no_report,
+                 "Writes no report, which scores the network once more for each of its layers")
+      ->disable_flag_override()
+      ->excludes(report);
   CLI::Option* file = command->get_option("FILE");
   file->excludes(command->get_option("--network"));
   command->option_defaults()->group("Network");

@@ -33,7 +33,7 @@ class OctetTrain : public MnistQat {
 };
 
 TEST_F(OctetTrain, MakesTheModelOfMnistQatAndWritesEveryFormat) {
-  expect_success(train("out", {"--report", path("page.html")}));
+  expect_success(train("out", {}));
   ASSERT_EQ(mnist_qat(small_run("example")).exit_code, 0);
   // The files differ in the model's name alone.
   EXPECT_EQ(read_file(path("out/model_int8.tflite")).size(), model("example").size());
@@ -43,7 +43,25 @@ TEST_F(OctetTrain, MakesTheModelOfMnistQatAndWritesEveryFormat) {
                            "history.csv", "checkpoints/last.ckpt"}) {
     EXPECT_TRUE(std::filesystem::exists(path("out") + "/" + file)) << file;
   }
-  expect_mentions(text_of(path("page.html")), "mlp on set");
+}
+
+TEST_F(OctetTrain, WritesAReportUnlessToldNotTo) {
+  for (const auto& [more, page] : std::vector<std::pair<Arguments, std::string>>{
+           {{}, "out/report.html"},
+           {{"--report", path("page.html")}, "page.html"},
+           {{"--no-report"}, ""}}) {
+    const ProcessResult result = train("out", more);
+    expect_success(result);
+    EXPECT_EQ(std::filesystem::exists(path("out/report.html")), page == "out/report.html");
+    EXPECT_EQ(std::filesystem::exists(path("page.html")), page == "page.html");
+    EXPECT_EQ(std::filesystem::exists(path("out/checkpoints/float.ckpt")), !page.empty());
+    if (page.empty()) continue;
+    expect_mentions(text_of(path(page)), "mlp on set");
+    expect_mentions(result.out, "verdict: ");
+    std::filesystem::remove_all(path("out"));
+    std::filesystem::remove(path("page.html"));
+  }
+  expect_one_error(train("out", {"--no-report", "--report", path("page.html")}), 2, "--no-report");
 }
 
 TEST_F(OctetTrain, AModelOfAFileIsTrainedOn) {
