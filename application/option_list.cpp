@@ -57,6 +57,9 @@ struct Adder {
   }
 };
 
+/// Whether a word names a file and no network: it has an ending or a folder.
+bool names_file(const std::string& word) { return word.find_first_of("./") != std::string::npos; }
+
 /// A file of parse_augmentation(), or "flip=0.5,rotate=10". Throws CLI::ValidationError.
 Augmentation augmentation_of(const std::string& text) {
   try {
@@ -103,11 +106,25 @@ void add_network(const Adder& add, Options& o) {
   for (const auto* list : {&networks::classifiers(), &networks::sequence_classifiers()}) {
     for (const networks::Classifier& one : *list) names.emplace_back(one.name);
   }
-  add.choice(
-      "--network", names, "mlp",
-      "What is trained: a multilayer perceptron, a convolutional network for images, or gru, "
-      "masked_gru, tcn or attention for sequences [steps, features]",
-      [&o](const std::string& text) { o.network = text; });
+  const CLI::Validator is_name = CLI::IsMember(names);
+  CLI::Validator known = is_name;
+  if (o.takes_network_files) {
+    known.operation(
+        [is_name](std::string& text) { return names_file(text) ? std::string() : is_name(text); });
+  }
+  add.app
+      .add_option_function<std::string>(
+          "--network",
+          [&o](const std::string& text) { (names_file(text) ? o.file : o.network) = text; },
+          std::string(
+              "What is trained: a multilayer perceptron, a convolutional network for images, or "
+              "gru, masked_gru, tcn or attention for sequences [steps, features]") +
+              (o.takes_network_files
+                   ? "; or a file: FILE.json describes layers, whose weights --seed draws, any "
+                     "other is a float model as FILE"
+                   : ""))
+      ->check(known)
+      ->default_str("mlp");
   command_line::add_numbers(add.app, "--hidden", o.hidden, kUnits,
                             "Units of the hidden layers of --network mlp")
       ->default_str(fmt::format("{}", fmt::join(o.hidden, ",")));

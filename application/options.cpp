@@ -33,7 +33,7 @@ void reconcile_search(const CLI::App& app, Options& o) {
   if (given(app, "--weight-bits")) {
     throw CLI::ValidationError(name, "chooses the bits of every layer, found --weight-bits too");
   }
-  if (o.epochs == 0 && o.file.empty()) {
+  if (o.epochs == 0 && !has_trained_weights(o)) {
     throw CLI::ValidationError(name, "needs a network that is trained in float, found --epochs 0");
   }
   o.quantize.per_channel = true;
@@ -110,6 +110,10 @@ Augmentation all_augmentation(const Options& options) {
   return all;
 }
 
+bool has_trained_weights(const Options& options) {
+  return !options.file.empty() && !options.file.ends_with(".json");
+}
+
 std::string model_name(const Options& options) {
   if (options.file.empty()) return options.network;
   return std::filesystem::path(options.file).filename().string();
@@ -139,7 +143,7 @@ void complete(const CLI::App& app, Options& o) {
     o.quantize.ema_decay = QuantizeOptions::tfmot_ranges().ema_decay;
   }
   // Statistics of a network that was never trained say nothing.
-  if ((o.epochs == 0 && o.file.empty()) || o.batch_statistics) {
+  if ((o.epochs == 0 && !has_trained_weights(o)) || o.batch_statistics) {
     o.quantize.batch_norm = BatchNormMode::statistics;
   }
   if (o.task == Task::regression && o.data.ends_with(".csv")) o.data_options.numbers = true;
@@ -156,11 +160,19 @@ void complete(const CLI::App& app, Options& o) {
     throw CLI::ValidationError(
         "--class-weights", "are for labels, found mixup in --augment, which makes shares of them");
   }
+  if (!o.file.empty() && !has_trained_weights(o) && (o.only_quantizes || o.fine_tunes)) {
+    throw CLI::ValidationError(
+        o.fine_tunes ? "--finetune" : "FILE",
+        fmt::format("expected a model with weights, found a description of layers, {}; octet train "
+                    "--network trains it",
+                    o.file));
+  }
   if (o.fine_tunes && o.epochs == 0) {
     throw CLI::ValidationError("--finetune", "trains in float, found --epochs 0");
   }
-  if (!o.frozen.empty() && o.file.empty()) {
-    throw CLI::ValidationError("--freeze", "is for a FILE or --finetune FILE, found none");
+  if (!o.frozen.empty() && !has_trained_weights(o)) {
+    throw CLI::ValidationError("--freeze",
+                               "is for a FILE with weights or --finetune FILE, found none");
   }
   if (o.average_weights > 0.0F && o.patience > 0) {
     throw CLI::ValidationError("--average-weights",
@@ -173,7 +185,7 @@ void complete(const CLI::App& app, Options& o) {
                                   o.lr, o.qat_lr));
   }
   // From scratch, quantized training takes the steps that float training would take.
-  if (o.epochs == 0 && o.file.empty() && !o.qat_lr_chosen) o.qat_lr = o.lr;
+  if (o.epochs == 0 && !has_trained_weights(o) && !o.qat_lr_chosen) o.qat_lr = o.lr;
   if (o.quantize.activation_bits == kInt16Bits) return reconcile_int16(app, o);
   if (searches_bits(o)) reconcile_search(app, o);
   reconcile_target(app, o);

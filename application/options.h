@@ -59,8 +59,11 @@ struct LossOptions {
 
 /// What the command line asks for.
 struct Options {
-  /// The float model that training begins with; empty: `network`, its weights drawn.
+  /// The float model that training begins with, or in JSON one whose weights are drawn; empty:
+  /// `network`, its weights drawn.
   std::string file;
+  /// Whether --network takes files too, which become `file`: set before options are added.
+  bool takes_network_files = false;
   /// The shape of what the model of `file` gives of an example, once it is read; none where it gets
   /// another last layer.
   std::optional<Shape> file_output;
@@ -166,6 +169,9 @@ struct Options {
 
 /// What --augment and --shift say together.
 Augmentation all_augmentation(const Options& options);
+
+/// Whether training begins with weights of a file, not with drawn ones.
+bool has_trained_weights(const Options& options);
 
 /// Whether the bits of every layer are searched for.
 inline bool searches_bits(const Options& options) {

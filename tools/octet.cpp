@@ -32,6 +32,7 @@ std::shared_ptr<octet::application::Options> add_training(
     void (*add_options)(CLI::App&, octet::application::Options&)) {
   auto options = std::make_shared<octet::application::Options>();
   options->command = octet::shell_command(argc, argv);
+  options->takes_network_files = true;
   command
       .add_option("FILE", options->file,
                   "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
@@ -70,6 +71,8 @@ void add_train(CLI::App& app, int argc, char** argv, int& exit_code) {
       ->disable_flag_override()
       ->excludes(report);
   CLI::Option* file = command->get_option("FILE");
+  file->description(file->get_description() +
+                    "; or a .json file that describes layers, whose weights --seed draws");
   file->excludes(command->get_option("--network"));
   command->option_defaults()->group("Network");
   CLI::Option* finetune =

@@ -2,7 +2,9 @@
 #include <octet/application/data.h>
 #include <octet/application/network.h>
 #include <octet/application/run.h>
+#include <octet/command_line/text.h>
 #include <octet/core/error.h>
+#include <octet/layers/architecture.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/fine_tune.h>
@@ -32,6 +34,14 @@ struct GivenModel {
   Model model;
   IntegerModel metadata;
 };
+
+/// The model that a file in JSON describes, its weights drawn.
+Model described_model(const application::Options& options) {
+  Model model = application::in_file(
+      options.file, [&] { return model_from_json(command_line::read_text(options.file)); });
+  model.build(options.seed);
+  return model;
+}
 
 /// The arrays of .npz files for a model.
 DataSplit load_arrays(const application::Options& options, const GivenModel* given) {
@@ -104,7 +114,9 @@ int train(application::Options options, int argc, char** argv) {
       .model_text = [&text] { return text; }};
   return application::run(program, argc, argv, [&] {
     if (!options.file.empty()) {
-      given = GivenModel{read_float_model(options.file), metadata_of(options.file)};
+      given = has_trained_weights(options)
+                  ? GivenModel{read_float_model(options.file), metadata_of(options.file)}
+                  : GivenModel{described_model(options), {}};
       application::take_preparation(given->metadata, given->model, options);
     }
     // Scales that no step moves stay measured.

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <octet/core/file.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/import/tflite/import_tflite.h>
+#include <octet/layers/architecture.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/train/load_model.h>
 #include <octet_test_paths.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -74,6 +77,65 @@ TEST_F(OctetTrain, AModelOfAFileIsTrainedOn) {
   EXPECT_FALSE(found.contains("network"));
   EXPECT_EQ(found.at("epochs").size(), 2U);
   EXPECT_GE(found.at("float_accuracy"), metrics("out").at("float_accuracy"));
+}
+
+/// What small_run() trains, as JSON.
+constexpr const char* kDescribed = R"({"format": 2, "name": "described", "layers": [
+  {"name": "in", "type": "InputLayer", "shape": [9, 7], "inputs": []},
+  {"name": "flatten", "type": "Flatten", "inputs": ["in"]},
+  {"name": "dense", "type": "Dense", "units": 12, "use_bias": true, "activation": "relu", "inputs": ["flatten"]},
+  {"name": "dense_1", "type": "Dense", "units": 7, "use_bias": true, "activation": "relu", "inputs": ["dense"]},
+  {"name": "dense_2", "type": "Dense", "units": 4, "use_bias": true, "activation": "softmax",
+   "inputs": ["dense_1"]}], "outputs": ["dense_2"]})";
+
+TEST_F(OctetTrain, ANetworkOfAFileIsTrainedFromDrawnWeights) {
+  const std::string file = path("net.json");
+  write_file_atomic(file, std::string_view(kDescribed));
+  const auto train_network = [&](const Arguments& network, const std::string& epochs = "2") {
+    return run_process(
+        Arguments{OCTET_TOOL, "train", "--data", path("set"), "--out", path("out"), "--lr", "0.01",
+                  "--batch", "32", "--epochs", epochs, "--qat-epochs", "0", "--no-report"} +
+            network,
+        plain_environment());
+  };
+  expect_success(train_network({"--network", file, "--seed", "5"}, "0"));
+  Model drawn = model_from_json(kDescribed);
+  drawn.build(5);
+  const Tensor x = Tensor::uniform({3, 9, 7}, Random(1), 0.0F, 1.0F);
+  EXPECT_TRUE(std::ranges::equal(import_tflite(path("out/model_float.tflite")).forward(x).span(),
+                                 drawn.forward(x).span()));
+  for (const Arguments& named : {Arguments{"--network", file}, Arguments{file}}) {
+    expect_success(train_network(named));
+    EXPECT_GT(metrics("out").at("integer_accuracy"), 0.9);
+    EXPECT_EQ(metrics("out").at("file"), file);
+  }
+  // Other files are models with weights.
+  const auto accuracy = metrics("out").at("float_accuracy");
+  std::filesystem::copy_file(path("out/model_float.tflite"), path("net.tflite"));
+  expect_success(train_network({"--network", path("net.tflite")}, "0"));
+  EXPECT_EQ(metrics("out").at("float_accuracy"), accuracy);
+
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = kDescribed;
+    write_file_atomic(path("changed.json"), text.replace(text.find(from), from.size(), to));
+    return Arguments{"--network", path("changed.json")};
+  };
+  for (const auto& [network, exit_code, words] :
+       std::vector<std::tuple<Arguments, int, std::string>>{
+           {changed("\"Flatten\"", "\"Flattened\""), 1,
+            "changed.json: expected the name of a layer"},
+           {{"--network", path("none.json")}, 1, "none.json"},
+           {{"--network", "lenet"}, 2, "--network: lenet not in {mlp,lenet5,"},
+           {{"--network", file, "--hidden", "12"}, 2, "--hidden: describes --network mlp, found "},
+           {{"--network", file, "--freeze", "dense"}, 2, "is for a FILE with weights"},
+           {{"--finetune", file}, 2, "expected a model with weights, found a description"}}) {
+    expect_one_error(train_network(network), exit_code, words);
+  }
+  expect_one_error(train_network(changed("[9, 7]", "[9, 8]")), 1, "[9, 8]");
+  expect_one_error(
+      run_process({OCTET_TOOL, "quantize", file, "--data", path("set"), "--out", path("out")}), 2,
+      "FILE: expected a model with weights");
+  EXPECT_TRUE(std::filesystem::exists(path("out/metrics.json"))) << "an earlier run is left alone";
 }
 
 TEST_F(OctetTrain, WithoutEpochsInFloatAFileIsQuantizedAsItIs) {
