@@ -115,13 +115,10 @@ Normalization normalization_for(const DataSplit& data, const Options& options) {
 }
 
 DataSplit prepared(DataSplit data, const Options& options, const Normalization& normalization) {
-  if (!normalization.empty()) {
-    data.train = normalized(data.train, normalization);
-    data.test = normalized(data.test, normalization);
-  }
-  if (!options.class_names.empty()) {
-    data.train = data.train.with_class_names(options.class_names);
-    data.test = data.test.with_class_names(options.class_names);
+  for (Dataset* part : {&data.train, &data.test, &data.validation}) {
+    if (part->empty()) continue;
+    if (!normalization.empty()) *part = normalized(*part, normalization);
+    if (!options.class_names.empty()) *part = part->with_class_names(options.class_names);
   }
   return data;
 }
@@ -239,6 +236,12 @@ std::string text_of(const DataSplit& data) {
                         fmt::join(kinds, " and "));
   }
   text += fmt::format("task: {}\n", task_text(train));
+  if (!data.validation.empty()) {
+    text += fmt::format(
+        "epochs are scored on {} validation examples, which training may end by; the test examples "
+        "are kept for the end\n",
+        data.validation.size());
+  }
   if (train.size() == data.test.size() && fingerprint(train) == fingerprint(data.test)) {
     text += "accuracy is that on the training examples; --test-data names others\n";
   }

@@ -204,7 +204,8 @@ void add_training(const Adder& add, Options& o) {
   add.number(
       "--patience", o.patience, kEpochs,
       "Ends the epochs in float after so many in a row without better accuracy, or less loss "
-      "on --test-data where targets are numbers, and goes on with the best weights; 0: never");
+      "on --test-data where targets are numbers, and goes on with the best weights; a folder val "
+      "beside train and test of --data is scored instead; 0: never");
   add.number("--plateau", o.plateau, kEpochs,
              "After so many epochs in float without a better score the rate falls to a tenth; 0: "
              "never");

@@ -71,7 +71,10 @@ DataSplit with_task(DataSplit data, const Options& options) {
   if (!options.task) return data;
   if (options.task == Task::reconstruction) {
     const Shape target = options.file_output.value_or(Shape{data.train.example_shape().size()});
-    return {reconstructing(data.train, target), reconstructing(data.test, target)};
+    for (Dataset* part : {&data.train, &data.test, &data.validation}) {
+      if (!part->empty()) *part = reconstructing(*part, target);
+    }
+    return data;
   }
   const std::optional<Task> found = task_of(data.train);
   // Zeros and ones are numbers, too.

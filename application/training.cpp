@@ -113,7 +113,8 @@ class Run {
     results_.ranges = ranges->ranges();
     results_.oscillation_log = ranges->oscillations();
     results_.oscillations = oscillating_weights(quantized);
-    if (trainer.calibrated()) keep_calibrated(*trainer.calibrated());
+    // Results are those on the test set.
+    if (trainer.calibrated() && data_.validation.empty()) keep_calibrated(*trainer.calibrated());
     const std::vector<OutputEvaluation> simulated = scores_of(quantized);
     if (group_.is_root()) export_and_compare(trainer, quantized, simulated);
     finish(quantized);
@@ -172,7 +173,8 @@ class Run {
   /// `later_epochs` are those of the phases behind this one.
   Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile,
                        int later_epochs) {
-    TrainerOptions how{.batch_size = options_.batch,
+    TrainerOptions how{.scored_on = data_.validation.empty() ? "test" : "validation",
+                       .batch_size = options_.batch,
                        .seed = seed,
                        .shards = options_.shards,
                        .gradients = options_.gradients,

@@ -136,11 +136,11 @@ std::string output_charts(const Report& report) {
         return value ? std::optional(unit * *value) : std::nullopt;
       });
     };
-    text += line_chart(
-        epochs_chart(report, one.output + ": loss", "loss", {series("test", "_loss", 1.0)}));
-    text += line_chart(epochs_chart(
-        report, one.output + ": accuracy", "accuracy in %",
-        {series("test", "_accuracy", 100.0), series("integers", "_integer_accuracy", 100.0)}));
+    text += line_chart(epochs_chart(report, one.output + ": loss", "loss",
+                                    {series(report.epochs_scored_on, "_loss", 1.0)}));
+    text += line_chart(epochs_chart(report, one.output + ": accuracy", "accuracy in %",
+                                    {series(report.epochs_scored_on, "_accuracy", 100.0),
+                                     series("integers", "_integer_accuracy", 100.0)}));
   }
   return text;
 }
@@ -155,11 +155,13 @@ std::string curves_html(const Report& report) {
          line_chart(epochs_chart(
              report, "Loss", "loss",
              {series_of(history, "training", [](Record r) { return std::optional(r.train_loss); }),
-              series_of(history, "test", [](Record r) { return find_metric(r, "test_loss"); })})) +
+              series_of(history, report.epochs_scored_on,
+                        [](Record r) { return find_metric(r, "test_loss"); })})) +
          line_chart(epochs_chart(
              report, "Accuracy", "accuracy in %",
              {series_of(history, "training", [&](Record r) { return share(r.train_accuracy); }),
-              series_of(history, "test", [&](Record r) { return share(r.test_accuracy); }),
+              series_of(history, report.epochs_scored_on,
+                        [&](Record r) { return share(r.test_accuracy); }),
               series_of(history, "integers",
                         [&](Record r) { return share(r.integer_accuracy); })})) +
          output_charts(report) + "</div>\n";
@@ -205,8 +207,10 @@ std::string oscillations_html(const Report& report) {
 }
 
 std::string history_table(const Report& report) {
+  std::string scored = report.epochs_scored_on + " accuracy";
+  scored[0] = static_cast<char>(scored[0] - 'a' + 'A');
   Table table("Epochs",
-              {"Phase", "Epoch", "Rate", "Loss", "Training accuracy", "Test accuracy", "Integers"});
+              {"Phase", "Epoch", "Rate", "Loss", "Training accuracy", scored, "Integers"});
   const auto share = [](const std::optional<double>& value) {
     return value ? number_cell(percent_text(*value), *value) : number_cell("\xE2\x80\x93", -1.0);
   };

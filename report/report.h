@@ -213,6 +213,8 @@ struct Report {
   std::vector<std::string> files;
   // 2. How it went.
   History history;
+  /// What the set is called that epochs were scored on.
+  std::string epochs_scored_on = "test";
   std::vector<RangeRecord> ranges;
   std::vector<OscillationRecord> oscillations;
   // 3. Where it hurts.

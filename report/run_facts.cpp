@@ -79,6 +79,9 @@ void add_run_facts(const std::string& metrics_json, Report& report) {
     if (!metrics.is_object()) throw FormatError("expected an object");
     if (metrics.contains("epochs")) report.history = parse_history(metrics.at("epochs").dump());
     if (metrics.contains("command")) report.command = metrics.at("command").get<std::string>();
+    if (metrics.contains("data") && metrics.at("data").contains("validation")) {
+      report.epochs_scored_on = "validation";
+    }
     add_facts(metrics, report);
     add_ranges(metrics, report);
   } catch (const json::exception& error) {

@@ -184,7 +184,7 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
       break;
     }
     finish_epoch(test);
-    tell(detail::epoch_line(history_.back(), static_cast<int>(last)));
+    tell(detail::epoch_line(history_.back(), static_cast<int>(last), options_.scored_on));
   }
   if (!stopped_) {
     for (const auto& callback : callbacks_) callback->on_fit_end(*this);
@@ -241,7 +241,7 @@ void Trainer::prepare(const Dataset& train, const Dataset* test) {
   calibrated_.emplace();
   calibrated_->phase = phase_;
   score(*calibrated_, *test);
-  tell(detail::calibrated_line(*calibrated_));
+  tell(detail::calibrated_line(*calibrated_, options_.scored_on));
   for (const auto& callback : callbacks_) callback->on_calibrated(*this, *calibrated_);
 }
 

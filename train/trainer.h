@@ -53,6 +53,8 @@ struct TrainerOptions {
   /// Measures the loss on the test set too, as the metric "test_loss". Where targets are tensors,
   /// which have no accuracy, it is always measured.
   bool test_loss = false;
+  /// What lines about epochs call the set that they are scored on.
+  std::string scored_on = "test";
   std::size_t batch_size = 128;
   /// Batches whose gradients are averaged, weighted by rows, before each step: a large batch in the
   /// memory of a small one. The last step of an epoch takes the batches that are left.
@@ -161,6 +163,7 @@ class Trainer {
   /// Evaluation of a quantized model after calibration and before its first step, with the ranges
   /// that training starts from. None without a test set or if the model already had ranges.
   const std::optional<EpochRecord>& calibrated() const { return calibrated_; }
+  const TrainerOptions& options() const { return options_; }
   std::uint64_t steps() const { return step_; }
   /// Bytes that this rank has sent and received in training steps, without evaluation and
   /// everything else.

@@ -320,6 +320,43 @@ TEST_F(OctetTrain, TheTaskChoosesTheEndOfANetwork) {
   }
 }
 
+TEST_F(OctetTrain, AValidationPartDecidesAndATestPartIsScored) {
+  // Class and value go together, in the validation part the other way round.
+  for (const auto& [part, count, swapped] : std::vector<std::tuple<std::string, int, bool>>{
+           {"train", 40, false}, {"val", 10, true}, {"test", 20, false}}) {
+    for (const char* name : {"a", "b"}) {
+      std::filesystem::create_directories(path("parts/" + part + "/" + name));
+      for (int i = 0; i < count; ++i) {
+        const double value = ((*name == 'a') == swapped ? 1.0 : -1.0) + 0.01 * i;
+        const std::string text = fmt::format("x\n{}\n{}\n", value, value);
+        write_file_atomic(fmt::format("{}/parts/{}/{}/{}.csv", path("."), part, name, i),
+                          std::string_view(text));
+      }
+    }
+  }
+  const ProcessResult result = run_process(
+      {OCTET_TOOL, "train", "--data", path("parts"), "--out", path("out"), "--hidden", "8", "--lr",
+       "0.05", "--batch", "8", "--epochs", "30", "--qat-epochs", "1", "--patience", "2"},
+      plain_environment());
+  expect_success(result);
+  expect_mentions(result.out, "epochs are scored on 20 validation examples");
+  expect_mentions(result.out, "  validation accuracy ");
+  const nlohmann::json found = metrics("out");
+  EXPECT_EQ(found.at("data"),
+            nlohmann::json({{"name", "parts"}, {"train", 80}, {"test", 40}, {"validation", 20}}));
+  EXPECT_GT(found.at("integer_accuracy"), 0.9);
+  EXPECT_LT(found.at("epochs").back().at("integer_accuracy"), 0.1);
+  EXPECT_FALSE(found.contains("calibrated_integer_accuracy")) << "it is of another set";
+  EXPECT_LT(found.at("epochs").size(), 10U) << "the validation part ends training";
+  expect_mentions(text_of(path("out/report.html")), "Validation accuracy");
+  // A part that is there is not silently left out.
+  std::filesystem::remove_all(path("parts/test/a"));
+  std::filesystem::remove_all(path("parts/test/b"));
+  expect_one_error(run_process({OCTET_TOOL, "train", "--data", path("parts"), "--out", path("out")},
+                               plain_environment()),
+                   1, "/test': expected files to score on that end in .csv");
+}
+
 TEST_F(OctetTrain, TablesHaveWeightsAndSeveralTargets) {
   std::string all = "x,w,twice,same\n";
   std::string right = "x,twice,same\n";

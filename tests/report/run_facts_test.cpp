@@ -32,6 +32,10 @@ TEST(RunFacts, AreWhatDecidesTheResult) {
   EXPECT_EQ(report.ranges[0].max, 2.0F);
   ASSERT_EQ(report.oscillations.size(), 1U);
   EXPECT_EQ(report.oscillations[0].share, 0.25);
+  EXPECT_EQ(report.epochs_scored_on, "test");
+  add_run_facts(R"({"data": {"name": "digits", "train": 100, "test": 9, "validation": 8}})",
+                report);
+  EXPECT_EQ(report.epochs_scored_on, "validation");
 }
 
 TEST(RunFacts, ReadBackWhatTheyWrite) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
-#include <octet/core/log.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/name_pattern.h>
@@ -102,19 +101,31 @@ std::optional<fs::path> existing_folder(const fs::path& folder,
   return std::nullopt;
 }
 
-void list_parts(const fs::path& folder, const fs::path& train, Lister& lister, ClassFiles& files) {
+/// Lists the files of a part that is there to be scored on.
+std::vector<ClassFile> list_part(const std::optional<fs::path>& folder, const Endings& endings,
+                                 Lister& lister) {
+  std::vector<ClassFile> files;
+  if (!folder) return files;
+  lister.list(*folder, files, files);
+  if (!files.empty()) return files;
+  throw FormatError(fmt::format(
+      "'{}': expected files to score on that end in {}, in folders named after their classes, "
+      "found none; put some there, or remove the folder and have --split take them of the others",
+      folder->string(), fmt::join(endings, ", ")));
+}
+
+void list_parts(const fs::path& folder, const fs::path& train, const Endings& endings,
+                Lister& lister, ClassFiles& files) {
   const auto test = existing_folder(folder, {"test", "testing"});
   const auto validation = existing_folder(folder, {"val", "validation"});
   if (lister.names_test_part()) {
     throw InvalidArgument(fmt::format(
         "--class-from: {{test=...}} is for a folder without parts, found {}", train.string()));
   }
-  if (test && validation) {
-    log_warn(
-        fmt::format("{} is not read: {} is the test part", validation->string(), test->string()));
-  }
   lister.list(train, files.train, files.train);
-  if (test || validation) lister.list(test ? *test : *validation, files.test, files.test);
+  files.test = list_part(test, endings, lister);
+  files.validation = list_part(validation, endings, lister);
+  if (!test) files.test.swap(files.validation);
 }
 
 }  // namespace
@@ -139,9 +150,15 @@ ClassFiles list_class_files(const fs::path& folder, const Endings& endings,
   ClassFiles files;
   const auto train = existing_folder(folder, {"train", "training"});
   if (train) {
-    list_parts(folder, *train, lister, files);
+    list_parts(folder, *train, endings, lister, files);
   } else {
     lister.list(folder, files.train, files.test);
+    if (lister.names_test_part() && files.test.empty() && !files.train.empty()) {
+      throw FormatError(fmt::format(
+          "'{}': --class-from: expected files of the test part, as {{test=...}} says, found none "
+          "among {}",
+          folder.string(), files.train.size()));
+    }
   }
   if (files.train.empty()) {
     throw FormatError(

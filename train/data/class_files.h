@@ -24,6 +24,8 @@ struct ClassFile {
 struct ClassFiles {
   std::vector<ClassFile> train;
   std::vector<ClassFile> test;
+  /// None where there is no test part beside it.
+  std::vector<ClassFile> validation{};
 };
 
 /// Whether a folder, a folder in it or one in that has a file whose name ends in one of `endings`,
@@ -31,8 +33,9 @@ struct ClassFiles {
 bool holds_files(const std::filesystem::path& folder, const std::vector<std::string_view>& endings);
 
 /// Lists the files of a folder that end so: FOLDER/CLASS/NAME, or FOLDER/train/CLASS/NAME and
-/// FOLDER/test/CLASS/NAME, where val is taken for test if that is missing. With
-/// DataOptions::class_from the names of files say more; CLASS is left out where they say the class:
+/// FOLDER/test/CLASS/NAME, and FOLDER/val/CLASS/NAME or FOLDER/validation/CLASS/NAME, which is the
+/// test part if there is no other. With DataOptions::class_from the names of files say more; CLASS
+/// is left out where they say the class:
 ///
 /// - `{class}` and `{group}` are the class and the group;
 /// - `{test=0-4}` is a number, and files in which it is from 0 to 4 are the test part;
@@ -41,8 +44,8 @@ bool holds_files(const std::filesystem::path& folder, const std::vector<std::str
 ///
 /// Each takes at least one character and ends where what stands behind it begins for the first
 /// time; what stands last, the ending, ends the name. Throws InvalidArgument for another pattern;
-/// FormatError for a folder without such files, a name that does not match, and files that stand
-/// elsewhere.
+/// FormatError for a folder or a part without such files, a name that does not match, and files
+/// that stand elsewhere.
 ClassFiles list_class_files(const std::filesystem::path& folder,
                             const std::vector<std::string_view>& endings,
                             const DataOptions& options);

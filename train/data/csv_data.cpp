@@ -213,9 +213,11 @@ LoadedData load_csv_folder(const fs::path& folder, const DataOptions& options) {
   if (options.window == 0) {
     data.resolved->length = static_cast<std::size_t>(data.train.example_shape()[0]);
   }
-  if (!files.test.empty()) {
-    data.test = read_part(folder, files.test, data.train.class_names(), options).set;
-  }
+  const auto read = [&](const std::vector<ClassFile>& part) {
+    return read_part(folder, part, data.train.class_names(), options).set;
+  };
+  if (!files.test.empty()) data.test = read(files.test);
+  if (!files.validation.empty()) data.validation = read(files.validation);
   return data;
 }
 

@@ -16,6 +16,8 @@ struct LoadedData {
   Dataset train;
   /// Empty where the data have no test part.
   Dataset test{};
+  /// Empty where the data have none beside a test part.
+  Dataset validation{};
   /// The groups of the examples of `train`.
   Groups groups{};
   /// The options with what the data said where they left something open, so that further files

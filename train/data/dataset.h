@@ -232,6 +232,12 @@ class Dataset {
 struct DataSplit {
   Dataset train;
   Dataset test;
+  /// What decides when training ends and which weights are kept, which the test set must not; empty
+  /// where there is none.
+  Dataset validation{};
+
+  /// The set that each epoch is scored on: the validation set, else the test set.
+  const Dataset& scored_in_training() const { return validation.empty() ? test : validation; }
 };
 
 }  // namespace octet

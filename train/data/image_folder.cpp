@@ -102,6 +102,7 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
   const ClassFiles files = list_class_files(folder, image_endings(), options);
   std::vector<ClassFile> all = files.train;
   all.insert(all.end(), files.test.begin(), files.test.end());
+  all.insert(all.end(), files.validation.begin(), files.validation.end());
   const PixelSize size = common_size(all, options);
   check_data_bytes(folder.string(), all.size(),
                    {static_cast<std::size_t>(size.height), static_cast<std::size_t>(size.width),
@@ -113,9 +114,11 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
   data.resolved->height = size.height;
   data.resolved->width = size.width;
   data.resolved->grey = size.channels == 1;
-  if (!files.test.empty()) {
-    data.test = read_images(set_name(folder), files.test, size, data.train.class_names());
-  }
+  const auto read = [&](const std::vector<ClassFile>& part) {
+    return read_images(set_name(folder), part, size, data.train.class_names());
+  };
+  if (!files.test.empty()) data.test = read(files.test);
+  if (!files.validation.empty()) data.validation = read(files.validation);
   return data;
 }
 

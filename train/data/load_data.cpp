@@ -75,12 +75,13 @@ void check_options(const DataFormat& format, const DataOptions& options) {
 }
 
 /// Refuses a part that no network of the other part can take.
-void check_shapes(const Dataset& train, const Dataset& test, const fs::path& path) {
-  if (test.example_shape() == train.example_shape()) return;
+void check_shapes(const Dataset& train, const Dataset& other, std::string_view part,
+                  const fs::path& path) {
+  if (other.empty() || other.example_shape() == train.example_shape()) return;
   throw FormatError(fmt::format(
-      "load_data: '{}': the test examples have shape {}, the training examples {}; sequences are "
+      "load_data: '{}': the {} examples have shape {}, the training examples {}; sequences are "
       "brought to one length by --length",
-      path.string(), test.example_shape().to_string(), train.example_shape().to_string()));
+      path.string(), part, other.example_shape().to_string(), train.example_shape().to_string()));
 }
 
 /// Loads data, and puts features in place of signals where that was not done file by file.
@@ -88,8 +89,9 @@ LoadedData load(const DataFormat& format, const fs::path& path, const DataOption
   require_front_end_options(options, format.has_rate);
   LoadedData data = format.load(path, options);
   if (options.front_end.empty() || format.has_rate) return data;
-  data.train = with_front_end_features(data.train, options);
-  if (!data.test.empty()) data.test = with_front_end_features(data.test, options);
+  for (Dataset* part : {&data.train, &data.test, &data.validation}) {
+    if (!part->empty()) *part = with_front_end_features(*part, options);
+  }
   return data;
 }
 
@@ -159,9 +161,11 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
   }
   if (!options.test_data.empty()) data.test = other_data(format, data, options);
   if (data.test.empty()) data.test = data.train;
-  check_shapes(data.train, data.test, path);
+  check_shapes(data.train, data.test, "test", path);
+  check_shapes(data.train, data.validation, "validation", path);
   auto description = description_of(format, data, options);
-  return {std::move(data.train).with_description(std::move(description)), std::move(data.test)};
+  return {std::move(data.train).with_description(std::move(description)), std::move(data.test),
+          std::move(data.validation)};
 }
 
 Dataset load_test_data(const fs::path& path, const DataOptions& options) {

@@ -90,7 +90,9 @@ LoadedData load_wav_folder(const fs::path& folder, const DataOptions& options) {
                   .resolved = options};
   data.resolved->sample_rate = sounds.rate();
   if (options.length == 0) data.resolved->length = sounds.samples();
-  if (!files.test.empty()) data.test = sounds.read(files.test, data.train.class_names());
+  const std::vector<std::string> names = data.train.class_names();
+  if (!files.test.empty()) data.test = sounds.read(files.test, names);
+  if (!files.validation.empty()) data.validation = sounds.read(files.validation, names);
   sounds.log_resampled();
   return data;
 }

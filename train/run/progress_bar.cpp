@@ -68,7 +68,7 @@ std::optional<double> ProgressBar::seconds_left(double done) {
 
 void ProgressBar::on_calibrated(Trainer& trainer, const EpochRecord& start) {
   if (!trainer.is_root()) return;
-  show(out_, detail::calibrated_line(start) + "\n");
+  show(out_, detail::calibrated_line(start, trainer.options().scored_on) + "\n");
 }
 
 void ProgressBar::on_step_end(Trainer& trainer, const Progress& p) {
@@ -97,7 +97,7 @@ void ProgressBar::clear_bar() {
 void ProgressBar::on_epoch_end(Trainer& trainer, const EpochRecord& r) {
   if (!trainer.is_root()) return;
   clear_bar();
-  std::string line = detail::epoch_line(r, epochs_);
+  std::string line = detail::epoch_line(r, epochs_, trainer.options().scored_on);
   // Unknown where a resumed run had only the end of an epoch left.
   const std::optional<double> left = epochs_ > 0 ? seconds_left(r.epoch) : std::nullopt;
   if (left && *left > 0) line += left_cell(*left);

@@ -136,6 +136,7 @@ void TrainingRun::begin(const DataSplit& data) {
   data_ = &data;
   try {
     data_hash_ = fmt::format("{} {}", fingerprint(data.train), fingerprint(data.test));
+    if (!data.validation.empty()) data_hash_ += " " + fingerprint(data.validation);
     // What no checkpoint can hold is better known before anything is trained.
     detail::json_text(notes(options_.phases.front()), "TrainingRun: options and names of data");
     require_same_ranks();
@@ -184,8 +185,9 @@ std::size_t TrainingRun::index_of(const std::string& phase) const {
 }
 
 std::string TrainingRun::data_in_words() const {
-  const auto& [train, test] = data();
-  return fmt::format("{} ({} + {} images of {})", train.name(), train.size(), test.size(),
+  const auto& [train, test, validation] = data();
+  const std::string third = validation.empty() ? "" : fmt::format(" + {}", validation.size());
+  return fmt::format("{} ({} + {}{} images of {})", train.name(), train.size(), test.size(), third,
                      train.example_shape().to_string());
 }
 
@@ -317,8 +319,9 @@ bool TrainingRun::fit(const std::string& phase, Trainer& trainer, int epochs) {
     trainer.restore(*checkpoint_);
     checkpoint_.reset();
   }
-  Phase result{split.test.empty() ? trainer.fit_until(split.train, epochs)
-                                  : trainer.fit_until(split.train, split.test, epochs),
+  const Dataset& scored = split.scored_in_training();
+  Phase result{scored.empty() ? trainer.fit_until(split.train, epochs)
+                              : trainer.fit_until(split.train, scored, epochs),
                {}};
   has_checkpoint_ = has_checkpoint_ || saving->saved();
   if (trainer.stopped()) {

@@ -81,7 +81,8 @@ class TrainingRun {
   /// Throws InvalidArgument for options that make no sense and where there is nothing to resume.
   explicit TrainingRun(TrainingRunOptions options);
 
-  /// Takes the data to train and to score on, which must outlive the run; makes and locks the
+  /// Takes the data to train and to score on, which must outlive the run: epochs are scored on the
+  /// validation set, where there is one. Makes and locks the
   /// folders, which are removed with this object where nothing was written to them. A run that is
   /// resumed reads its checkpoint here. One that starts anew must not destroy the checkpoint of a
   /// run that was stopped: where metrics.json does not tell that the run of last.ckpt came to its
@@ -175,7 +176,7 @@ class TrainingRun {
   double begin_;
   std::optional<RunFolders> folders_;
   const DataSplit* data_ = nullptr;
-  /// The fingerprints of the training and the test set.
+  /// The fingerprints of the training, the test and the validation set.
   std::string data_hash_;
   std::optional<Archive> checkpoint_;
   std::optional<std::filesystem::path> resumed_from_;

@@ -79,19 +79,20 @@ RunReport TrainingRun::finish(const std::filesystem::path& model, const std::str
   if (has_checkpoint_) report.hashes.checkpoint = checkpoint_hash();
   report.hashes.history = sha256(history_csv(all, false));
   report.seconds = detail::clock_seconds() - begin_;
-  const auto& [train, test] = data();
-  const json of_the_run = {
-      {"data", {{"name", train.name()}, {"train", train.size()}, {"test", test.size()}}},
-      {"epochs", json::parse(history_json(all))},
-      {"files", files_written(model)},
-      {"isa", to_string(kernels().isa)},
-      {"s_per_epoch", seconds_per_epoch(all)},
-      {"seconds", report.seconds},
-      {"sha256",
-       {{"model", report.hashes.model},
-        {"checkpoint", report.hashes.checkpoint},
-        {"history", report.hashes.history}}},
-      {"threads", num_threads()}};
+  const auto& [train, test, validation] = data();
+  json sizes = {{"name", train.name()}, {"train", train.size()}, {"test", test.size()}};
+  if (!validation.empty()) sizes["validation"] = validation.size();
+  const json of_the_run = {{"data", sizes},
+                           {"epochs", json::parse(history_json(all))},
+                           {"files", files_written(model)},
+                           {"isa", to_string(kernels().isa)},
+                           {"s_per_epoch", seconds_per_epoch(all)},
+                           {"seconds", report.seconds},
+                           {"sha256",
+                            {{"model", report.hashes.model},
+                             {"checkpoint", report.hashes.checkpoint},
+                             {"history", report.hashes.history}}},
+                           {"threads", num_threads()}};
   json whole = callers_metrics(metrics, of_the_run);
   whole.update(of_the_run);
   report.metrics = text_of(whole, -1);

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/core/log.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/name_pattern.h>
@@ -41,12 +40,10 @@ TEST(ClassFiles, FoldersAreClassesAndParts) {
   const Folder parted;
   for (const char* name : {"train/a/1.wav", "val/a/2.wav"}) parted.touch(name);
   EXPECT_EQ(Folder::text_of(parted.list().test), "2.wav:a: ");
+  EXPECT_TRUE(parted.list().validation.empty());
   parted.touch("test/a/3.wav");
-  std::vector<std::string> warnings;
-  const CollectWarnings collect(warnings);
   EXPECT_EQ(Folder::text_of(parted.list().test), "3.wav:a: ");
-  ASSERT_EQ(warnings.size(), 1U);
-  expect_mentions(warnings[0], "val is not read");
+  EXPECT_EQ(Folder::text_of(parted.list().validation), "2.wav:a: ");
 }
 
 TEST(ClassFiles, NamesSayClassGroupAndPart) {
@@ -77,6 +74,18 @@ TEST(ClassFiles, WhatIsRefusedIsNamed) {
   expect_mentions(refused("x{class}_*.wav"), "'x' is missing");
   expect_mentions(refused("{class}_a"), "'.wav' is too much");
   expect_mentions(refused("{class}_{test=1-2}.wav"), "'a' is no number");
+  // A part that is there is not silently left out.
+  for (const char* part : {"test", "testing", "val", "validation"}) {
+    const Folder parted;
+    parted.touch("train/a/1.wav");
+    parted.touch(std::string(part) + "/a/notes.txt");
+    expect_mentions(message_of<FormatError>([&] { parted.list(); }),
+                    "/" + std::string(part) + "': expected files to score on that end in .wav");
+  }
+  const Folder trained;
+  trained.touch("1_7.wav");
+  expect_mentions(message_of<FormatError>([&] { trained.list("{class}_{test=0-4}.wav"); }),
+                  "expected files of the test part, as {test=...} says, found none among 1");
   for (const auto& [pattern, part] :
        {std::pair{"{class}{group}", "nothing tells where one placeholder ends"},
         std::pair{"{speaker}.wav", "{speaker} is none of"},

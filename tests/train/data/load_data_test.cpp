@@ -1,8 +1,15 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/tests/train/data/idx_files.h>
+#include <octet/tests/train/data/image_files.h>
 #include <octet/tests/train/data/npy_files.h>
+#include <octet/tests/train/data/wav_files.h>
+#include <octet/train/data/image_file.h>
 #include <octet/train/data/load_data.h>
+#include <octet/train/data/wav_folder.h>
+
+#include <functional>
 
 namespace octet::test::load_data_test {
 namespace {
@@ -54,6 +61,55 @@ TEST_F(LoadData, TellsFormatsByNames) {
   }
   fs::remove(folder("idx/train-images-idx3-ubyte"));
   EXPECT_EQ(load_test_data(folder("idx")).size(), 1U);
+}
+
+TEST_F(LoadData, AValidationPartStandsBesideTheOtherTwo) {
+  struct Case {
+    std::string ending;
+    bool is_read;
+    std::function<Bytes(int value)> bytes;
+    DataOptions options{};
+  };
+  const std::vector<std::int16_t> silence(600);
+  const auto csv = [](int value) {
+    std::string rows = "x\n";
+    for (int i = 0; i < 40; ++i) rows += fmt::format("{}\n", value);
+    return text(rows);
+  };
+  for (const Case& c : {
+           Case{"csv", true, csv},
+           Case{"csv", true, csv, {.sample_rate = 1000, .front_end = "log-mel", .frame_ms = 40}},
+           Case{"png", reads_images(),
+                [](int value) { return png_bytes(1, 1, 1, {static_cast<std::uint8_t>(value)}); }},
+           Case{"wav", reads_sounds(),
+                [](int value) {
+                  return wav_bytes(8000, 1, {static_cast<std::int16_t>(value), 0});
+                }},
+           Case{"wav",
+                reads_sounds(),
+                [&](int) { return wav_bytes(8000, 1, silence); },
+                {.front_end = "log-mel"}},
+       }) {
+    if (!c.is_read) continue;
+    SCOPED_TRACE(c.ending + c.options.front_end);
+    fs::remove_all(folder("parts"));
+    int value = 0;
+    for (const char* name :
+         {"train/a/1", "train/b/1", "train/b/2", "val/b/1", "test/a/1", "test/b/1"}) {
+      write(fmt::format("parts/{}.{}", name, c.ending), c.bytes(++value));
+    }
+    const DataSplit data = load_data(folder("parts"), c.options);
+    EXPECT_EQ(data.train.size(), 3U);
+    EXPECT_EQ(data.test.size(), 2U);
+    ASSERT_EQ(data.validation.size(), 1U);
+    EXPECT_EQ(data.validation.labels()[0], 1);
+    EXPECT_EQ(data.validation.example_shape(), data.train.example_shape());
+    EXPECT_EQ(&data.scored_in_training(), &data.validation);
+    fs::remove_all(folder("parts/test"));
+    const DataSplit without = load_data(folder("parts"), c.options);
+    EXPECT_EQ(without.test.size(), 1U) << "val is the test part if there is no other";
+    EXPECT_EQ(&without.scored_in_training(), &without.test);
+  }
 }
 
 TEST_F(LoadData, AnArrayMayWeighTrainingExamples) {

@@ -185,6 +185,28 @@ TEST_F(TrainingRuns, HistoryIsThereAfterEveryEpochOfARunThatIsKilled) {
             (std::vector<std::string>{"phase,epoch", "float,1", "float,2", "qat,1", "qat,2"}));
 }
 
+TEST_F(TrainingRuns, EpochsAreScoredOnAValidationSetWhereThereIsOne) {
+  const DataSplit parts{digits().train, digits().test.head(40), digits().test.slice(40, 100)};
+  const auto train = [&](const DataSplit& data, bool resume, int epochs) {
+    TrainingRun run(options("out", resume));
+    run.begin(data);
+    Sequential model = small_mlp(0, 784, 8, 10);
+    Trainer trainer(model, Adam(), {.batch_size = kBatch});
+    EXPECT_TRUE(run.fit("float", trainer, epochs));
+    return std::pair(run.history().back().test_accuracy, trainer.evaluate(data.validation));
+  };
+  const auto [scored, evaluated] = train(parts, false, 1);
+  EXPECT_EQ(scored, evaluated.accuracy);
+  const DataSplit other{parts.train, parts.test, parts.validation.head(59)};
+  expect_throws<InvalidArgument>(
+      [&] { train(other, true, 2); },
+      {"(300 + 40 + 60 images of [28, 28])", "(300 + 40 + 59 images of [28, 28])"});
+  const DataSplit changed{parts.train, parts.test,
+                          parts.test.subset(std::vector<std::uint32_t>(60))};
+  expect_throws<InvalidArgument>([&] { train(changed, true, 2); }, {"but other contents"});
+  EXPECT_TRUE(train(parts, true, 2).first);
+}
+
 TEST_F(TrainingRuns, APhaseMayHaveAnyName) {
   TrainingRunOptions named = options("out");
   named.phases = {"warm-up", "main", "qat"};
