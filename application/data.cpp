@@ -236,6 +236,9 @@ std::string text_of(const DataSplit& data) {
                         fmt::join(kinds, " and "));
   }
   text += fmt::format("task: {}\n", task_text(train));
+  if (!data.skipped.empty()) {
+    text += fmt::format("left out: {} examples that cannot be read\n", data.skipped.size());
+  }
   if (!data.validation.empty()) {
     text += fmt::format(
         "epochs are scored on {} validation examples, which training may end by; the test examples "

@@ -165,6 +165,13 @@ std::string metrics_json(const Options& options, const Results& r) {
     const auto entry = r.example_metadata.find(key);
     if (entry != r.example_metadata.end()) metrics[name] = nlohmann::json::parse(entry->second);
   }
+  if (!r.skipped.empty()) {
+    constexpr std::size_t kMostTexts = 5;
+    metrics["skipped_examples"] = r.skipped.size();
+    metrics["skipped"] = std::vector(
+        r.skipped.begin(),
+        r.skipped.begin() + static_cast<std::ptrdiff_t>(std::min(r.skipped.size(), kMostTexts)));
+  }
   if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
   if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;
   // A run that was resumed knows neither of before: metrics are otherwise the same.

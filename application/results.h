@@ -62,6 +62,8 @@ struct Results {
   /// The metadata of the exported files, see example_metadata().
   std::map<std::string, std::string> example_metadata;
   Normalization normalization;
+  /// What is wrong with the examples that were left out, of each.
+  std::vector<std::string> skipped;
   /// Warnings about the exported file: see runtime_warnings().
   std::vector<std::string> warnings;
 };

@@ -124,6 +124,7 @@ class Run {
  private:
   void begin(const Model& model) {
     results_.normalization = normalization_;
+    results_.skipped = data_.skipped;
     results_.example_metadata = example_metadata(data_, normalization_, model);
     show(screen_, text_of(data_));
     run_.begin(data_);

@@ -13,7 +13,7 @@ CLI::Validator named();
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
 void add_eval(CLI::App& app);
-void add_predict(CLI::App& app);
+void add_predict(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app);
 void add_import(CLI::App& app);
 void add_search(CLI::App& app);

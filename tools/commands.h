@@ -89,7 +89,8 @@ struct PredictOptions {
 };
 
 /// Prints the classes, or the numbers, that a model says of the examples in files.
-void predict(const PredictOptions& options);
+/// Returns the exit code: 1 where a file cannot be read, which is said, and the others are run.
+int predict(const PredictOptions& options);
 
 struct ExportOptions {
   std::string file;

@@ -128,7 +128,7 @@ void add_eval(CLI::App& app) {
   command->callback([options] { eval(*options); });
 }
 
-void add_predict(CLI::App& app) {
+void add_predict(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<PredictOptions>();
   CLI::App* command = app.add_subcommand(
       "predict",
@@ -150,7 +150,7 @@ void add_predict(CLI::App& app) {
   add_number(*command, "--top", options->top, kTop, "Classes that are shown, the likeliest first")
       ->default_str("3");
   command->add_flag("--json", options->json, "Prints JSON, with every class");
-  command->callback([options] { predict(*options); });
+  command->callback([options, &exit_code] { exit_code = predict(*options); });
 }
 
 void add_export(CLI::App& app) {

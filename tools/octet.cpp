@@ -159,13 +159,13 @@ int run_tool(int argc, char** argv) {
   add_inspect(app);
   add_run(app);
   add_eval(app);
-  add_predict(app);
+  int exit_code = 0;
+  add_predict(app, exit_code);
   add_export(app);
   add_import(app);
   add_search(app);
   add_report(app);
   add_compare(app);
-  int exit_code = 0;
   add_verify(app, exit_code);
   add_train(app, argc, argv, exit_code);
   add_quantize(app, argc, argv, exit_code);

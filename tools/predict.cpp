@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/application/data.h>
+#include <octet/command_line/message.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
@@ -87,8 +88,11 @@ class Predictor {
     kind_ = kind_of(model(), names_);
   }
 
-  void predict(const std::string& file) {
-    const FileExamples examples = read_file_examples(file, description_);
+  FileExamples read(const std::string& file) const {
+    return read_file_examples(file, description_);
+  }
+
+  void predict(const FileExamples& examples) {
     std::vector<float> values(examples.features.span().begin(), examples.features.span().end());
     normalization_.apply(values, description_.shape);
     resize_for(interpreter_, examples.names.size());
@@ -185,10 +189,25 @@ class Predictor {
 
 }  // namespace
 
-void predict(const PredictOptions& options) {
+int predict(const PredictOptions& options) {
   Predictor predictor(options);
-  for (const std::string& file : options.files) predictor.predict(file);
-  if (options.json) show_json(predictor.found());
+  int exit_code = 0;
+  for (const std::string& file : options.files) {
+    FileExamples examples;
+    try {
+      examples = predictor.read(file);
+    } catch (const Error& error) {
+      // What the model says of the others is still wanted.
+      show_error("octet: {}\n", command_line::one_line(error.what()));
+      exit_code = 1;
+      continue;
+    }
+    predictor.predict(examples);
+  }
+  if (options.json && (exit_code == 0 || !predictor.found().empty())) {
+    show_json(predictor.found());
+  }
+  return exit_code;
 }
 
 }  // namespace octet::tools

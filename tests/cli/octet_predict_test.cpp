@@ -203,6 +203,29 @@ TEST_F(OctetPredict, TheNamesOfAModelAreThoseThatItsOutputCanSay) {
   }
 }
 
+TEST_F(OctetPredict, FilesThatCannotBeReadAreNamedAndTheOthersAreAnswered) {
+  Sequential network("m", Input({2}), Dense(3, Activation::softmax));
+  network.build(1);
+  write_tflite(lower_float(network), path("m.tflite"));
+  std::ofstream(path("good.csv")) << "a,b\n1,2\n";
+  std::ofstream(path("bad.csv")) << "a,b\n1,wet\n";
+  const auto predicted = [&](const std::string& files) {
+    return octet("predict '" + path("m.tflite") + "' " + files);
+  };
+  const std::string good = "'" + path("good.csv") + "' ";
+  const std::string bad = "'" + path("bad.csv") + "' ";
+  const Result result = predicted(good + bad + "'" + path("x.gif") + "' " + good);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, predicted(good + good).out);
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 2) << result.err;
+  EXPECT_NE(result.err.find("bad.csv, line 2, column 1"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("x.gif: expected a name that ends in"), std::string::npos);
+  const Result json = predicted(bad + good + "--json");
+  EXPECT_EQ(json.exit_code, 1);
+  EXPECT_EQ(nlohmann::json::parse(json.out).size(), 1U);
+  expect_failure("predict '" + path("m.tflite") + "' --json " + bad, 1, "bad.csv, line 2");
+}
+
 TEST_F(OctetPredict, MetadataThatDoesNotFitTheModelIsRefused) {
   for (const auto& [key, text, words] :
        std::vector<std::tuple<const char*, const char*, const char*>>{

@@ -357,6 +357,27 @@ TEST_F(OctetTrain, AValidationPartDecidesAndATestPartIsScored) {
                    1, "/test': expected files to score on that end in .csv");
 }
 
+TEST_F(OctetTrain, ExamplesThatCannotBeReadAreLeftOutAsManyAsToldTo) {
+  std::string rows = "x,class\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("{},{}\n", i % 2 - 0.5, i % 2);
+  rows += "wet,1\n0.5\n";
+  write_file_atomic(path("rows.csv"), std::string_view(rows));
+  const auto trained = [&](const std::string& most) {
+    return run_process(
+        {OCTET_TOOL, "train", "--data", path("rows.csv"), "--out", path("out"), "--hidden", "4",
+         "--epochs", "1", "--qat-epochs", "0", "--split", "0.5", "--skip-bad", most},
+        plain_environment());
+  };
+  expect_one_error(trained("1"), 1, "rows.csv, line 63: expected 2 fields");
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+  const ProcessResult result = trained("2");
+  expect_success(result);
+  expect_mentions(result.out, "left out: 2 examples that cannot be read\n");
+  expect_mentions(result.err, "rows.csv, line 62, column 0");
+  EXPECT_EQ(metrics("out").at("skipped_examples"), 2);
+  EXPECT_EQ(metrics("out").at("skipped").size(), 2U);
+}
+
 TEST_F(OctetTrain, TablesHaveWeightsAndSeveralTargets) {
   std::string all = "x,w,twice,same\n";
   std::string right = "x,twice,same\n";

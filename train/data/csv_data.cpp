@@ -8,6 +8,7 @@
 #include <octet/train/data/number_text.h>
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/set_name.h>
+#include <octet/train/data/skipped_examples.h>
 
 #include <algorithm>
 #include <cmath>
@@ -45,9 +46,9 @@ struct Segment {
 std::vector<Segment> segments_of(const CsvRows& rows, bool by_target) {
   std::vector<Segment> segments;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const bool begins = row == 0 ||
-                        (!rows.groups.empty() && rows.groups[row] != rows.groups[row - 1]) ||
-                        (by_target && rows.targets[row] != rows.targets[row - 1]);
+    const bool begins =
+        row == 0 || (!rows.groups.empty() && rows.groups[row] != rows.groups[row - 1]) ||
+        (by_target && rows.targets[row] != rows.targets[row - 1]) || rows.behind_gaps.contains(row);
     if (begins) segments.push_back({row, row});
     segments.back().end = row + 1;
   }
@@ -62,10 +63,12 @@ void check_hop(const DataOptions& options) {
 /// The examples of one file.
 class CsvExamples {
  public:
-  CsvExamples(std::string file, const CsvRows& rows, const DataOptions& options)
+  CsvExamples(std::string file, const CsvRows& rows, const DataOptions& options,
+              SkippedExamples& skipped)
       : file_(std::move(file)),
         rows_(rows),
         options_(options),
+        skipped_(skipped),
         numbers_(are_numbers(rows, options)),
         classes_(options.class_names) {}
 
@@ -74,7 +77,7 @@ class CsvExamples {
     GroupNumbers groups;
     for (const Segment& segment : segments_of(rows_, !numbers_)) {
       for (const std::size_t start : window_starts(segment.begin, segment.end, options_)) {
-        add(start);
+        if (!add(start)) continue;
         groups_.push_back(rows_.groups.empty() ? segment_number : groups.of(rows_.groups[start]));
       }
       ++segment_number;
@@ -103,20 +106,31 @@ class CsvExamples {
  private:
   std::size_t window() const { return std::max<std::size_t>(options_.window, 1); }
 
-  void add(std::size_t start) {
+  /// False where the target is no number, and the example is left out.
+  bool add(std::size_t start) {
     const std::size_t values = window() * rows_.features;
     check_data_bytes(file_, groups_.size() + 1, {window(), rows_.features, sizeof(float)},
                      options_);
-    const auto from = rows_.values.begin() + static_cast<std::ptrdiff_t>(start * rows_.features);
-    values_.insert(values_.end(), from, from + static_cast<std::ptrdiff_t>(values));
     const std::size_t last = start + window() - 1;
     const std::string where = fmt::format("{}, line {}", file_, rows_.lines[last]);
-    if (!rows_.weights.empty()) weights_.push_back(rows_.weights[last]);
-    if (!numbers_) return classes_.add(rows_.targets[last], where);
-    const std::size_t count = rows_.targets_of_each;
-    for (const std::string& text : std::span(rows_.targets).subspan(last * count, count)) {
-      targets_.push_back(target(text, where));
+    if (!numbers_) {
+      classes_.add(rows_.targets[last], where);
+    } else if (!skipped_.take([&] { add_targets(last, where); })) {
+      return false;
     }
+    const auto from = rows_.values.begin() + static_cast<std::ptrdiff_t>(start * rows_.features);
+    values_.insert(values_.end(), from, from + static_cast<std::ptrdiff_t>(values));
+    if (!rows_.weights.empty()) weights_.push_back(rows_.weights[last]);
+    return true;
+  }
+
+  void add_targets(std::size_t row, const std::string& where) {
+    std::vector<float> numbers;
+    const std::size_t count = rows_.targets_of_each;
+    for (const std::string& text : std::span(rows_.targets).subspan(row * count, count)) {
+      numbers.push_back(target(text, where));
+    }
+    targets_.insert(targets_.end(), numbers.begin(), numbers.end());
   }
 
   static float target(const std::string& text, const std::string& where) {
@@ -145,6 +159,7 @@ class CsvExamples {
   std::string file_;
   const CsvRows& rows_;
   const DataOptions& options_;
+  SkippedExamples& skipped_;
   bool numbers_;
   ClassNames classes_;
   std::vector<float> values_;
@@ -161,23 +176,31 @@ struct FolderPart {
 };
 
 FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files,
-                     const std::vector<std::string>& known, const DataOptions& options) {
+                     const std::vector<std::string>& known, const DataOptions& options,
+                     SkippedExamples& skipped) {
   DataOptions lengths = options;
   if (options.window > 0) lengths.length = options.window;
   std::optional<SequenceSet> set;
   FolderPart part;
   const Groups groups = groups_of(files);
+  std::string first;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const ClassFile& file = files[i];
     const std::string name = file.path.string();
-    const CsvRows rows = read_csv_rows(file.path, false, options);
+    CsvRows rows;
+    const bool is_read = skipped.take([&] {
+      // A sequence of which a record cannot be read is left out as a whole.
+      SkippedExamples none(0);
+      rows = read_csv_rows(file.path, false, options, none);
+      if (!set || rows.features == set->channels()) return;
+      throw FormatError(fmt::format("{}: expected {} columns as in {}, found {}", name,
+                                    set->channels(), first, rows.features));
+    });
+    if (!is_read) continue;
     if (!set) {
       set.emplace(folder.string(), rows.features, lengths, known);
       part.columns = rows.columns;
-    }
-    if (rows.features != set->channels()) {
-      throw FormatError(fmt::format("{}: expected {} columns as in {}, found {}", name,
-                                    set->channels(), files[0].path.string(), rows.features));
+      first = name;
     }
     const std::size_t steps = options.window > 0 ? options.window : rows.size();
     std::vector<std::size_t> starts = {0};
@@ -188,6 +211,7 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
       part.groups.push_back(groups[i]);
     }
   }
+  require_read(folder.string(), set ? 1 : 0);
   part.set = std::move(set).value().to_dataset(set_name(folder));
   return part;
 }
@@ -196,8 +220,11 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
 
 LoadedData load_csv_data(const fs::path& file, const DataOptions& options) {
   check_hop(options);
-  const CsvRows rows = read_csv_rows(file, true, options);
-  return CsvExamples(file.string(), rows, options).read(set_name(file));
+  SkippedExamples skipped(options.skip_bad);
+  const CsvRows rows = read_csv_rows(file, true, options, skipped);
+  LoadedData data = CsvExamples(file.string(), rows, options, skipped).read(set_name(file));
+  data.skipped = skipped.texts();
+  return data;
 }
 
 bool is_csv_folder(const fs::path& folder) { return holds_files(folder, csv_endings()); }
@@ -205,7 +232,8 @@ bool is_csv_folder(const fs::path& folder) { return holds_files(folder, csv_endi
 LoadedData load_csv_folder(const fs::path& folder, const DataOptions& options) {
   check_hop(options);
   const ClassFiles files = list_class_files(folder, csv_endings(), options);
-  FolderPart train = read_part(folder, files.train, options.class_names, options);
+  SkippedExamples skipped(options.skip_bad);
+  FolderPart train = read_part(folder, files.train, options.class_names, options, skipped);
   LoadedData data{
       .train = std::move(train.set), .groups = std::move(train.groups), .resolved = options};
   data.resolved->columns = std::move(train.columns);
@@ -214,10 +242,11 @@ LoadedData load_csv_folder(const fs::path& folder, const DataOptions& options) {
     data.resolved->length = static_cast<std::size_t>(data.train.example_shape()[0]);
   }
   const auto read = [&](const std::vector<ClassFile>& part) {
-    return read_part(folder, part, data.train.class_names(), options).set;
+    return read_part(folder, part, data.train.class_names(), options, skipped).set;
   };
   if (!files.test.empty()) data.test = read(files.test);
   if (!files.validation.empty()) data.validation = read(files.validation);
+  data.skipped = skipped.texts();
   return data;
 }
 

@@ -21,12 +21,15 @@ class CsvRowReader {
   CsvRowReader(const std::filesystem::path& path, bool has_target, const DataOptions& options)
       : file_(path.string()), has_target_(has_target), options_(options), records_(path, ',') {}
 
-  CsvRows read() {
+  CsvRows read(SkippedExamples& skipped) {
     bool more = records_.next();
     if (more) more = read_names();
     if (!more) throw FormatError(fmt::format("{}: expected records, found none", file_));
     assign_uses();
-    for (; more; more = records_.next()) read_record();
+    for (; more; more = records_.next()) {
+      if (!skipped.take([&] { read_record(); })) leave_out();
+    }
+    require_read(file_, rows_.size());
     return std::move(rows_);
   }
 
@@ -137,6 +140,16 @@ class CsvRowReader {
     rows_.lines.push_back(fields[0].line);
   }
 
+  /// Takes back what a record that could not be read to its end has added.
+  void leave_out() {
+    const std::size_t count = rows_.size();
+    rows_.values.resize(count * rows_.features);
+    rows_.targets.resize(count * rows_.targets_of_each);
+    rows_.groups.resize(std::min(rows_.groups.size(), count));
+    rows_.weights.resize(std::min(rows_.weights.size(), count));
+    rows_.behind_gaps.insert(count);
+  }
+
   float number(std::size_t column) const {
     const std::string_view field = records_.fields()[column].trimmed();
     const auto value = to_float(field);
@@ -181,8 +194,8 @@ class CsvRowReader {
 }  // namespace
 
 CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
-                      const DataOptions& options) {
-  return CsvRowReader(path, has_target, options).read();
+                      const DataOptions& options, SkippedExamples& skipped) {
+  return CsvRowReader(path, has_target, options).read(skipped);
 }
 
 std::vector<std::size_t> window_starts(std::size_t begin, std::size_t end,

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <octet/train/data/data_options.h>
+#include <octet/train/data/skipped_examples.h>
 
 #include <cstddef>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,8 @@ struct CsvRows {
   std::vector<float> weights;
   /// The lines on which the records begin, from 1.
   std::vector<std::size_t> lines;
+  /// The records in front of which one was left out.
+  std::set<std::size_t> behind_gaps{};
 
   std::size_t size() const { return lines.size(); }
 };
@@ -39,9 +43,10 @@ struct CsvRows {
 /// FormatError, which names line and column, for a feature that is no finite number, a weight that
 /// is none of 0 or more, an empty target or group, a record of another length, and as CsvRecords;
 /// InvalidArgument for a column that the file does not have, and where the examples take more than
-/// DataOptions::max_bytes.
+/// DataOptions::max_bytes. Records that `skipped` takes are left out, but for such that break the
+/// quotes of the file.
 CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
-                      const DataOptions& options);
+                      const DataOptions& options, SkippedExamples& skipped);
 
 /// The first records of the windows of records [begin, end); without a window each record is one.
 std::vector<std::size_t> window_starts(std::size_t begin, std::size_t end,

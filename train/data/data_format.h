@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct LoadedData {
   Dataset test{};
   /// Empty where the data have none beside a test part.
   Dataset validation{};
+  /// What is wrong with each example that was left out, see SkippedExamples.
+  std::vector<std::string> skipped{};
   /// The groups of the examples of `train`.
   Groups groups{};
   /// The options with what the data said where they left something open, so that further files

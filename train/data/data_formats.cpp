@@ -74,6 +74,12 @@ std::vector<std::string_view> with_split(std::vector<std::string_view> own) {
   return own;
 }
 
+/// Options of a format of which single examples may be left out.
+std::vector<std::string_view> with_skips(std::vector<std::string_view> own) {
+  own.push_back("skip-bad");
+  return with_split(std::move(own));
+}
+
 /// The arrays of a folder: x.npy with y.npy, or two such pairs; w.npy weighs examples in training.
 LoadedData load_npy_folder(const fs::path& folder, const DataOptions& /*options*/) {
   const std::vector<std::string> names = names_in(folder);
@@ -133,7 +139,7 @@ std::span<const DataFormat> data_formats() {
           .name = "CSV",
           .looks = "a .csv file",
           .takes =
-              with_signals(with_split({"target-column", "numbers", "group-column", "weight-column",
+              with_signals(with_skips({"target-column", "numbers", "group-column", "weight-column",
                                        "columns", "ignore", "window", "hop", "class-names"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
           .load = load_csv_data,
@@ -141,7 +147,7 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = "CSV folder",
           .looks = "a folder of .csv files by class",
-          .takes = with_signals(with_split({"columns", "ignore", "window", "hop", "class-names",
+          .takes = with_signals(with_skips({"columns", "ignore", "window", "hop", "class-names",
                                             "class-from", "length", "padding"})),
           .recognizes = is_csv_folder,
           .load = load_csv_folder,
@@ -149,7 +155,7 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = "WAV",
           .looks = "a folder of .wav files by class",
-          .takes = with_split({"class-names", "class-from", "sample-rate", "length", "padding",
+          .takes = with_skips({"class-names", "class-from", "sample-rate", "length", "padding",
                                "front-end", "frame", "frame-hop", "mel-channels", "cepstra",
                                "max-data-bytes"}),
           .recognizes = is_wav_folder,
@@ -160,7 +166,7 @@ std::span<const DataFormat> data_formats() {
           .name = "images",
           .looks = "a folder of .jpg, .png or .bmp files by class",
           .takes =
-              with_split({"class-names", "class-from", "image-size", "grey", "max-data-bytes"}),
+              with_skips({"class-names", "class-from", "image-size", "grey", "max-data-bytes"}),
           .recognizes = is_image_folder,
           .load = load_image_folder,
       },

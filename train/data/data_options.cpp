@@ -74,6 +74,7 @@ std::vector<std::string_view> given_options(const DataOptions& options) {
   add("ignore", options.ignored != plain.ignored);
   add("window", options.window != plain.window);
   add("hop", options.hop != plain.hop);
+  add("skip-bad", options.skip_bad != plain.skip_bad);
   add("max-data-bytes", options.max_bytes != plain.max_bytes);
   return given;
 }

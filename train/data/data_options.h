@@ -94,6 +94,9 @@ struct DataOptions {
   std::size_t window = 0;
   /// How many records later the next window begins; 0: as many as a window has.
   std::size_t hop = 0;
+  /// How many examples may be left out because they cannot be read: pictures that do not decode,
+  /// sounds of another rate, ragged or empty records; 0: the first is an error.
+  std::size_t skip_bad = 0;
   /// The most bytes that examples may take.
   std::size_t max_bytes = std::size_t{4} << 30U;
   /// The names of options that a command line gave, the values of which may be the defaults.

@@ -235,6 +235,8 @@ struct DataSplit {
   /// What decides when training ends and which weights are kept, which the test set must not; empty
   /// where there is none.
   Dataset validation{};
+  /// What is wrong with each example that load_data() left out: DataOptions::skip_bad.
+  std::vector<std::string> skipped{};
 
   /// The set that each epoch is scored on: the validation set, else the test set.
   const Dataset& scored_in_training() const { return validation.empty() ? test : validation; }

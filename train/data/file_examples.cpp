@@ -62,7 +62,8 @@ FileExamples csv_examples(const fs::path& file, const DataDescription& descripti
   options.target_column.clear();
   options.group_column.clear();
   const std::string name = file.string();
-  const CsvRows rows = read_csv_rows(file, false, options);
+  SkippedExamples none(0);
+  const CsvRows rows = read_csv_rows(file, false, options, none);
   // A record of a CSV file may be a signal.
   const bool is_whole =
       options.window == 0 && description.shape.rank() == 2 && description.format != "CSV";

@@ -9,11 +9,10 @@
 #include <octet/train/data/resize_image.h>
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/set_name.h>
+#include <octet/train/data/skipped_examples.h>
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
-#include <span>
 #include <utility>
 
 namespace octet {
@@ -28,32 +27,59 @@ const std::vector<std::string_view>& image_endings() {
   return endings;
 }
 
-/// Calls task(i) for every i on all threads. What is thrown is what the first of them throws.
-void each_in_parallel(std::size_t count, FunctionRef<void(std::size_t i)> task) {
-  std::vector<std::exception_ptr> failures(count);
-  parallel_tasks(count, [&](std::size_t i) {
+/// Calls task(i) for every file on all threads, and erases the files, and what `keep` moves to
+/// another place, of which it threw.
+void read_each(std::vector<ClassFile>& files, SkippedExamples& skipped,
+               FunctionRef<void(std::size_t i)> task,
+               FunctionRef<void(std::size_t from, std::size_t to)> keep) {
+  std::vector<std::exception_ptr> failures(files.size());
+  parallel_tasks(files.size(), [&](std::size_t i) {
     try {
       task(i);
     } catch (...) {
       failures[i] = std::current_exception();
     }
   });
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const bool is_read = skipped.take([&] {
+      if (failures[i]) std::rethrow_exception(failures[i]);
+    });
+    if (!is_read) continue;
+    if (kept < i) {
+      files[kept] = std::move(files[i]);
+      keep(i, kept);
+    }
+    ++kept;
   }
+  files.resize(kept);
 }
 
-std::vector<ImageInfo> infos_of(std::span<const ClassFile> files) {
+/// What the heads of the files say; those that cannot be read are erased.
+std::vector<ImageInfo> infos_of(std::vector<ClassFile>& files, SkippedExamples& skipped) {
   std::vector<ImageInfo> infos(files.size());
-  each_in_parallel(files.size(), [&](std::size_t i) {
-    infos[i] = image_info(read_file(files[i].path, kMostFileBytes), files[i].path.string());
-  });
+  read_each(
+      files, skipped,
+      [&](std::size_t i) {
+        infos[i] = image_info(read_file(files[i].path, kMostFileBytes), files[i].path.string());
+      },
+      [&](std::size_t from, std::size_t to) { infos[to] = infos[from]; });
+  infos.resize(files.size());
   return infos;
 }
 
-/// The size that all images get, those of both parts.
-PixelSize common_size(std::span<const ClassFile> files, const DataOptions& options) {
-  const std::vector<ImageInfo> infos = infos_of(files);
+/// The size that all images get, those of all parts.
+PixelSize common_size(ClassFiles& parts, const DataOptions& options, SkippedExamples& skipped) {
+  std::vector<ImageInfo> infos;
+  std::vector<ClassFile> files;
+  for (std::vector<ClassFile>* part : {&parts.train, &parts.test, &parts.validation}) {
+    if (part->empty()) continue;
+    const std::string of = part->front().path.parent_path().parent_path().string();
+    const std::vector<ImageInfo> more = infos_of(*part, skipped);
+    require_read(of, part->size());
+    infos.insert(infos.end(), more.begin(), more.end());
+    files.insert(files.end(), part->begin(), part->end());
+  }
   const bool is_grey = options.grey || std::ranges::all_of(infos, [](const ImageInfo& info) {
                          return info.is_grey;
                        });
@@ -70,16 +96,23 @@ PixelSize common_size(std::span<const ClassFile> files, const DataOptions& optio
       infos[0].width, files[0].path.string(), other->height, other->width));
 }
 
-Dataset read_images(std::string name, std::span<const ClassFile> files, const PixelSize& size,
-                    std::vector<std::string> known) {
-  ClassNames classes(std::move(known));
-  for (const ClassFile& file : files) classes.add(file.class_name, file.path.string());
+Dataset read_images(std::string name, std::vector<ClassFile>& files, const PixelSize& size,
+                    std::vector<std::string> known, SkippedExamples& skipped) {
   const auto each = static_cast<std::size_t>(size.height * size.width * size.channels);
   std::vector<std::uint8_t> pixels(files.size() * each);
-  each_in_parallel(files.size(), [&](std::size_t i) {
-    std::ranges::copy(read_image(files[i].path, size),
-                      pixels.begin() + static_cast<std::ptrdiff_t>(i * each));
-  });
+  const auto place = [&](std::size_t i) {
+    return pixels.begin() + static_cast<std::ptrdiff_t>(i * each);
+  };
+  read_each(
+      files, skipped,
+      [&](std::size_t i) { std::ranges::copy(read_image(files[i].path, size), place(i)); },
+      [&](std::size_t from, std::size_t to) {
+        std::copy(place(from), place(from + 1), place(to));
+      });
+  require_read(name, files.size());
+  pixels.resize(files.size() * each);
+  ClassNames classes(std::move(known));
+  for (const ClassFile& file : files) classes.add(file.class_name, file.path.string());
   const std::vector<std::string> names = classes.names();
   return Dataset::from_bytes(std::move(name), {size.height, size.width, size.channels},
                              std::move(pixels), classes.labels(), static_cast<int>(names.size()))
@@ -99,26 +132,26 @@ std::vector<std::uint8_t> read_image(const fs::path& path, const PixelSize& size
 }
 
 LoadedData load_image_folder(const fs::path& folder, const DataOptions& options) {
-  const ClassFiles files = list_class_files(folder, image_endings(), options);
-  std::vector<ClassFile> all = files.train;
-  all.insert(all.end(), files.test.begin(), files.test.end());
-  all.insert(all.end(), files.validation.begin(), files.validation.end());
-  const PixelSize size = common_size(all, options);
-  check_data_bytes(folder.string(), all.size(),
+  ClassFiles files = list_class_files(folder, image_endings(), options);
+  SkippedExamples skipped(options.skip_bad);
+  const PixelSize size = common_size(files, options, skipped);
+  check_data_bytes(folder.string(),
+                   files.train.size() + files.test.size() + files.validation.size(),
                    {static_cast<std::size_t>(size.height), static_cast<std::size_t>(size.width),
                     static_cast<std::size_t>(size.channels)},
                    options);
-  LoadedData data{.train = read_images(set_name(folder), files.train, size, options.class_names),
-                  .groups = groups_of(files.train),
-                  .resolved = options};
+  const auto read = [&](std::vector<ClassFile>& part, std::vector<std::string> known) {
+    return read_images(set_name(folder), part, size, std::move(known), skipped);
+  };
+  LoadedData data{.train = read(files.train, options.class_names), .resolved = options};
+  data.groups = groups_of(files.train);
   data.resolved->height = size.height;
   data.resolved->width = size.width;
   data.resolved->grey = size.channels == 1;
-  const auto read = [&](const std::vector<ClassFile>& part) {
-    return read_images(set_name(folder), part, size, data.train.class_names());
-  };
-  if (!files.test.empty()) data.test = read(files.test);
-  if (!files.validation.empty()) data.validation = read(files.validation);
+  const std::vector<std::string> names = data.train.class_names();
+  if (!files.test.empty()) data.test = read(files.test, names);
+  if (!files.validation.empty()) data.validation = read(files.validation, names);
+  data.skipped = skipped.texts();
   return data;
 }
 

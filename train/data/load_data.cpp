@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/data_formats.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -95,8 +97,8 @@ LoadedData load(const DataFormat& format, const fs::path& path, const DataOption
   return data;
 }
 
-/// The test examples from a path of their own.
-Dataset other_data(const DataFormat& format, const LoadedData& data, const DataOptions& options) {
+/// The test examples from a path of their own. Those left out are added to `data`.
+Dataset other_data(const DataFormat& format, LoadedData& data, const DataOptions& options) {
   const DataFormat& other = format_of(options.test_data);
   if (&other != &format) {
     throw InvalidArgument(
@@ -105,6 +107,7 @@ Dataset other_data(const DataFormat& format, const LoadedData& data, const DataO
                     format.looks, other.looks));
   }
   DataOptions how = options;
+  how.skip_bad -= data.skipped.size();
   if (!data.train.class_names().empty()) how.class_names = data.train.class_names();
   if (!how.weight_column.empty() && data.resolved) {
     // Scores do not weigh: the column may be missing, and is no feature.
@@ -114,6 +117,7 @@ Dataset other_data(const DataFormat& format, const LoadedData& data, const DataO
   // Sounds of both parts have one rate.
   if (format.has_rate && data.resolved) how.sample_rate = data.resolved->sample_rate;
   LoadedData found = load(format, options.test_data, how);
+  data.skipped.insert(data.skipped.end(), found.skipped.begin(), found.skipped.end());
   return found.test.empty() ? std::move(found.train) : std::move(found.test);
 }
 
@@ -126,6 +130,15 @@ void check_has_no_test(const LoadedData& data, const DataOptions& options, const
         fmt::format("load_data: --{}: expected data without a test part, found one in '{}'", name,
                     path.string()));
   }
+}
+
+void warn_of(const std::vector<std::string>& skipped, const fs::path& path) {
+  if (skipped.empty()) return;
+  constexpr std::size_t kMostTexts = 5;
+  const std::span first = std::span(skipped).first(std::min(skipped.size(), kMostTexts));
+  log_warn(printable_lines(fmt::format(
+      "load_data: '{}': {} examples that cannot be read are left out:\n{}{}", path.string(),
+      skipped.size(), fmt::join(first, "\n"), skipped.size() > kMostTexts ? "\n..." : "")));
 }
 
 std::shared_ptr<const DataDescription> description_of(const DataFormat& format,
@@ -157,6 +170,8 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
     }
     DataSplit parts = split_data(data.train, options.split, data.groups, options.split_seed);
     parts.train = std::move(parts.train).with_description(description_of(format, data, options));
+    parts.skipped = std::move(data.skipped);
+    warn_of(parts.skipped, path);
     return parts;
   }
   if (!options.test_data.empty()) data.test = other_data(format, data, options);
@@ -164,8 +179,9 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
   check_shapes(data.train, data.test, "test", path);
   check_shapes(data.train, data.validation, "validation", path);
   auto description = description_of(format, data, options);
+  warn_of(data.skipped, path);
   return {std::move(data.train).with_description(std::move(description)), std::move(data.test),
-          std::move(data.validation)};
+          std::move(data.validation), std::move(data.skipped)};
 }
 
 Dataset load_test_data(const fs::path& path, const DataOptions& options) {

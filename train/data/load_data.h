@@ -11,7 +11,8 @@ namespace octet {
 /// Reads training and test examples, with a description of how files become such examples, from a
 /// file or a folder in whatever format it is, which data_formats() lists and which the names in the
 /// folder, or the file's own name, tell. Without a test part in the data, both parts are all
-/// examples; folders by class may have a validation part too. Throws IoError where `path` is of no
+/// examples; folders by class may have a validation part too. Up to DataOptions::skip_bad examples
+/// that cannot be read are left out, which the log says. Throws IoError where `path` is of no
 /// format, or could be of several; InvalidArgument for options that the format does not take; and
 /// as the format's reader.
 DataSplit load_data(const std::filesystem::path& path, const DataOptions& options = {});

@@ -26,6 +26,10 @@ void check_data_bytes(const std::string& of, std::size_t count,
       of, count, bytes_each, options.max_bytes));
 }
 
+void require_steps(std::size_t values, const std::string& where) {
+  if (values == 0) throw FormatError(fmt::format("{}: expected a sequence, found no step", where));
+}
+
 SequenceSet::SequenceSet(std::string of, std::size_t channels, const DataOptions& options,
                          std::vector<std::string> known_classes)
     : of_(std::move(of)),
@@ -35,8 +39,8 @@ SequenceSet::SequenceSet(std::string of, std::size_t channels, const DataOptions
 
 void SequenceSet::add(std::span<const float> values, std::string_view class_name,
                       const std::string& where) {
+  require_steps(values.size(), where);
   const std::size_t steps = values.size() / channels_;
-  if (steps == 0) throw FormatError(fmt::format("{}: expected a sequence, found no step", where));
   const std::size_t length = options_.length > 0 ? options_.length : steps;
   check_data_bytes(of_, count_ + 1, {length, features(), sizeof(float)}, options_);
   classes_.add(class_name, where);

@@ -18,6 +18,9 @@ namespace octet {
 void check_data_bytes(const std::string& of, std::size_t count,
                       std::initializer_list<std::size_t> factors, const DataOptions& options);
 
+/// Throws FormatError where a sequence has no values; `where` is what it is from.
+void require_steps(std::size_t values, const std::string& where);
+
 /// Examples of one shape, made of sequences that may differ in length: with DataOptions::length,
 /// each is cut to its first steps, or continued at its end as DataOptions::padding says.
 class SequenceSet {

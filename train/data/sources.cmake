@@ -39,6 +39,7 @@ target_sources(octet_training PRIVATE
   data/sequence_set.cpp
   data/set_name.cpp
   data/signal_features.cpp
+  data/skipped_examples.cpp
   data/sound_features.cpp
   data/sound_reader.cpp
   data/split_data.cpp

@@ -185,10 +185,11 @@ std::size_t TrainingRun::index_of(const std::string& phase) const {
 }
 
 std::string TrainingRun::data_in_words() const {
-  const auto& [train, test, validation] = data();
+  const Dataset& train = data().train;
+  const Dataset& validation = data().validation;
   const std::string third = validation.empty() ? "" : fmt::format(" + {}", validation.size());
-  return fmt::format("{} ({} + {}{} images of {})", train.name(), train.size(), test.size(), third,
-                     train.example_shape().to_string());
+  return fmt::format("{} ({} + {}{} images of {})", train.name(), train.size(), data().test.size(),
+                     third, train.example_shape().to_string());
 }
 
 /// Data of the same name and shape that have changed since would make another result in silence.

@@ -79,9 +79,10 @@ RunReport TrainingRun::finish(const std::filesystem::path& model, const std::str
   if (has_checkpoint_) report.hashes.checkpoint = checkpoint_hash();
   report.hashes.history = sha256(history_csv(all, false));
   report.seconds = detail::clock_seconds() - begin_;
-  const auto& [train, test, validation] = data();
-  json sizes = {{"name", train.name()}, {"train", train.size()}, {"test", test.size()}};
-  if (!validation.empty()) sizes["validation"] = validation.size();
+  const DataSplit& split = data();
+  json sizes = {
+      {"name", split.train.name()}, {"train", split.train.size()}, {"test", split.test.size()}};
+  if (!split.validation.empty()) sizes["validation"] = split.validation.size();
   const json of_the_run = {{"data", sizes},
                            {"epochs", json::parse(history_json(all))},
                            {"files", files_written(model)},

@@ -249,7 +249,9 @@ TEST(LoadIdx, RefusesAnEmptySet) {
 TEST(LoadIdx, ReadsMnist) {
   const char* directory = std::getenv("OCTET_MNIST_DIR");
   if (directory == nullptr) GTEST_SKIP() << "OCTET_MNIST_DIR is not set";
-  const auto [train, test, none] = load_idx(directory);
+  const DataSplit split = load_idx(directory);
+  const Dataset& train = split.train;
+  const Dataset& test = split.test;
   EXPECT_EQ(train.size(), 60000U);
   EXPECT_EQ(test.size(), 10000U);
   EXPECT_EQ(train.example_shape(), (Shape{28, 28}));
