@@ -3,7 +3,7 @@
 # same steps in float, and the time of a run. Runs stay in FOLDER (results); one that is finished is not repeated.
 # Data: OCTET_MNIST_DIR (else scripts/get_mnist.sh gets it), OCTET_SENSORS_DIR with JapaneseVowels and BasicMotions of
 # the UEA archive, OCTET_FSDD_DIR with the recordings of the Free Spoken Digit Dataset; rows whose data are not there
-# are left out, which the last lines say. OCTET_BIN: where octet is, instead of a build. OCTET_SEEDS ("0 1 2"),
+# are left out, which the last lines say. OCTET_BIN: where octet and anomaly are, instead of a build. OCTET_SEEDS ("0 1 2"),
 # OCTET_ROWS: a pattern of bash for names of rows (*).
 set -euo pipefail
 start=$PWD
@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 if [ -z "${OCTET_BIN:-}" ]; then
   octet_install octet_runtime_requirements octet_requirements
-  octet_build release octet_tool -DOCTET_BUILD_TESTS=OFF
+  octet_build release "octet_tool anomaly" -DOCTET_BUILD_TESTS=OFF
   OCTET_BIN=$PWD/build/release/bin
 fi
 mnist=${OCTET_MNIST_DIR:-}
@@ -20,6 +20,7 @@ if [ -z "$mnist" ]; then
   [ -e "$mnist/train-images-idx3-ubyte" ] || [ -e "$mnist/train-images-idx3-ubyte.gz" ] || scripts/get_mnist.sh "$mnist"
 fi
 cd "$start"
+OCTET_BIN=$(cd "$OCTET_BIN" && pwd)
 folder=${1:-results}
 mkdir -p "$folder"
 read -ra seeds <<<"${OCTET_SEEDS:-0 1 2}"
@@ -64,6 +65,41 @@ row() {
     }'
 }
 
+# anomaly_row: the line of examples/anomaly.cpp, whose accuracies are areas under the ROC curve.
+anomaly_row() {
+  # shellcheck disable=SC2053
+  [[ anomaly == ${OCTET_ROWS:-*} ]] || return 0
+  if [ ! -x "$OCTET_BIN/anomaly" ]; then
+    left_out+=(anomaly)
+    return 0
+  fi
+  local seed run figures=""
+  for seed in "${seeds[@]}"; do
+    run=$folder/anomaly-$seed
+    if [ ! -e "$run.seconds" ]; then
+      rm -rf "$run"
+      mkdir "$run"
+      local began=$SECONDS
+      (cd "$run" && "$OCTET_BIN/anomaly" "$seed") >"$run.log" 2>&1 || {
+        echo "results: anomaly, seed $seed: failed, see $run.log" >&2
+        exit 1
+      }
+      echo $((SECONDS - began)) >"$run.seconds"
+    fi
+    figures+="$(sed -n 's/^float .* AUC //p' "$run.log") $(sed -n 's/^int8.* AUC //p' "$run.log")"
+    figures+=" $(sed -n 's/^layer outputs .*: //p' "$run.log") $(cat "$run.seconds")"$'\n'
+  done
+  printf '%s' "$figures" | awk '
+    NR == 1 { low = high = $2 }
+    { control += $1; sum += $2; differing += $3; seconds += $4
+      if ($2 < low) low = $2
+      if ($2 > high) high = $2 }
+    END {
+      printf "| anomaly | `anomaly SEED`, AUC | %.4f | %.4f to %.4f | %.4f | %d | %.0f s |\n", sum / NR, low, high,
+        control / NR, differing, seconds / NR
+    }'
+}
+
 begin=$SECONDS
 echo "| result | options of octet train | integers, mean | lowest to highest | the same steps in float | examples in which file and training differ | a run |"
 echo "| --- | --- | --- | --- | --- | --- | --- |"
@@ -82,7 +118,10 @@ done
 digits=(--class-from '{class}_*_{test=0-4}.wav' --length 8000 --front-end log-mel --frame 32 --frame-hop 20 --mel-channels 20 --batch 32)
 recordings=${OCTET_FSDD_DIR:-none}
 row digits-dscnn "$recordings" "${digits[@]}" --network dscnn --lr 0.002 --schedule cosine --epochs 10 --qat-epochs 2
-row digits-tcn "$recordings" "${digits[@]}" --network tcn --epochs 10 --qat-epochs 3
+for network in tcn gru attention; do
+  row "digits-$network" "$recordings" "${digits[@]}" --network "$network" --epochs 10 --qat-epochs 3
+done
+anomaly_row
 echo
 echo "$(((SECONDS - begin + 59) / 60)) minutes on $(nproc) cores"
 [ ${#left_out[@]} = 0 ] || echo "left out, their data are not there: ${left_out[*]}"
