@@ -208,8 +208,7 @@ struct Report {
   /// The runtimes whose bytes the integers are.
   std::vector<std::string> targets;
   std::vector<std::string> warnings;
-  /// The names of the files that ship, of which the verdict speaks: see files_beside(). May be
-  /// empty.
+  /// The files that ship, of which the verdict speaks: see files_beside(). May be empty.
   std::vector<std::string> files;
   // 2. How it went.
   History history;

@@ -92,11 +92,9 @@ void add_run_facts(const std::string& metrics_json, Report& report) {
 }
 
 std::vector<std::string> files_beside(const std::filesystem::path& tflite) {
-  std::vector<std::string> names = {tflite.filename().string()};
+  std::vector<std::string> names = {tflite.string()};
   std::filesystem::path source = tflite;
-  if (std::filesystem::exists(source.replace_extension(".c"))) {
-    names.push_back(source.filename().string());
-  }
+  if (std::filesystem::exists(source.replace_extension(".c"))) names.push_back(source.string());
   return names;
 }
 

@@ -14,7 +14,8 @@ namespace octet {
 /// other kinds are passed over. Throws FormatError for text that is no such object.
 void add_run_facts(const std::string& metrics_json, Report& report);
 
-/// The name of a .tflite file, and of the C source of that name beside it where there is one.
+/// A .tflite file, and the C source of that name beside it where there is one, as commands take
+/// them.
 std::vector<std::string> files_beside(const std::filesystem::path& tflite);
 
 /// The records as JSON arrays of objects, for metrics.json: "ranges" and "oscillations".

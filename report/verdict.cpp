@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <octet/core/parse_number.h>
 #include <octet/core/text.h>
 #include <octet/report/advice.h>
 #include <octet/report/verdict.h>
+#include <octet/train/run/resume_command.h>
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 namespace octet {
 namespace {
@@ -14,10 +17,56 @@ constexpr double kMostErrorRatio = 1.1;
 constexpr double kWidestInterval = 0.1;
 constexpr std::uint64_t kFewestOfClass = 5;
 
+/// The command line of a run, to be made again with another option.
+class RunCommand {
+ public:
+  explicit RunCommand(const Report& report) : history_(report.history) {
+    for (const std::string& word : words_of_command(report.command)) {
+      const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+      words_.push_back(word.substr(0, equals));
+      if (equals != std::string::npos) words_.push_back(word.substr(equals + 1));
+    }
+    // Other options are another run.
+    std::erase(words_, "--resume");
+  }
+
+  bool is_known() const { return !words_.empty(); }
+  bool has(std::string_view word) const { return std::ranges::find(words_, word) != words_.end(); }
+  /// The word behind `option`; empty without it.
+  std::string value_of(std::string_view option) const {
+    const auto at = std::ranges::find(words_, option);
+    return at == words_.end() || at + 1 == words_.end() ? "" : *(at + 1);
+  }
+
+  std::string with(const std::string& option, const std::string& value) const {
+    std::vector<std::string> words = words_;
+    const auto at = std::ranges::find(words, option);
+    if (at == words.end()) {
+      words.insert(words.end(), {option, value});
+    } else if (at + 1 != words.end()) {
+      *(at + 1) = value;
+    }
+    return shell_command(words);
+  }
+
+  /// With twice as many epochs of a phase, of which fewer may have been trained than the run asked
+  /// for, and two at least.
+  std::string with_more_epochs(const std::string& option, std::string_view phase) const {
+    auto epochs = std::ranges::count(history_, phase, &EpochRecord::phase);
+    std::ptrdiff_t asked = 0;
+    if (parse_number(value_of(option), asked) == std::errc()) epochs = std::max(epochs, asked);
+    return with(option, std::to_string(std::max<std::ptrdiff_t>(2, 2 * epochs)));
+  }
+
+ private:
+  const History& history_;
+  std::vector<std::string> words_;
+};
+
 /// Collects reasons; the worst decides.
 class Judge {
  public:
-  explicit Judge(const Report& report) : report_(report) {}
+  explicit Judge(const Report& report) : report_(report), run_(report) {}
 
   Verdict decide() {
     for (const std::size_t i : shipped_outcomes(report_.outcomes)) {
@@ -28,7 +77,10 @@ class Judge {
       add(Decision::caution,
           "Scores are those of examples that the network was trained on: what it makes of others "
           "is not known.",
-          "octet train --split 0.8, or --test-data with examples of their own");
+          // Arrays are not split.
+          run_.is_known() && !run_.value_of("--data").ends_with(".npz")
+              ? run_.with("--split", "0.8")
+              : "octet train --split 0.8, or --test-data with examples of their own");
     }
     for (const std::string& warning : report_.warnings) {
       add(Decision::caution, "A runtime refuses the model, or computes otherwise: " + warning, "");
@@ -40,8 +92,8 @@ class Judge {
       verdict_.reasons.push_back(as_good_text());
       // Two files of the same integers are held against each other.
       const auto& files = report_.files;
-      if (files.size() > 1) verdict_.next = fmt::format("octet verify {} {}", files[0], files[1]);
-      if (files.size() == 1) verdict_.next = "octet inspect " + files[0];
+      if (files.size() > 1) verdict_.next = shell_command({"octet", "verify", files[0], files[1]});
+      if (files.size() == 1) verdict_.next = shell_command({"octet", "inspect", files[0]});
     }
     return std::move(verdict_);
   }
@@ -67,8 +119,16 @@ class Judge {
   /// The action that brings accuracy back: advice that was tried, else training.
   std::string remedy() const {
     const std::vector<Advice> all = advice(report_);
-    return all.empty() ? "octet quantize --epochs 2, or more --qat-epochs of octet train"
-                       : all.front().action;
+    // What was tried is found in code as often as in options.
+    if (!all.empty() && all.front().gain) return all.front().action;
+    return more_training("octet quantize --epochs 2, or more --qat-epochs of octet train");
+  }
+
+  /// The run with more epochs quantized, or words where it is not known.
+  std::string more_training(const std::string& words) const {
+    if (!run_.is_known()) return words;
+    const bool is_quantize = run_.has("quantize") && run_.has("--epochs");
+    return run_.with_more_epochs(is_quantize ? "--epochs" : "--qat-epochs", "qat");
   }
 
   void look_at(const Outcome& integers, const Outcome& in_float) {
@@ -100,7 +160,7 @@ class Judge {
     add(Decision::hold,
         fmt::format("{}The integers' mean absolute error is {:.4g}, that of float {:.4g}.",
                     prefix(integers), *integers.mean_absolute_error, before),
-        "octet quantize --epochs 2, or --activation-bits 16");
+        more_training("octet quantize --epochs 2, or --activation-bits 16"));
   }
 
   void look_at_classes() {
@@ -124,11 +184,15 @@ class Judge {
                       "class: {} against {}.",
                       is_more ? "not surely" : "not", percent_text(accuracy.share()),
                       percent_text(guessed)),
-          "octet train with more --epochs, another --network or more examples");
+          run_.is_known() && !run_.has("quantize")
+              ? run_.with_more_epochs("--epochs", "float")
+              : "octet train with more --epochs, another --network or more examples");
     }
     if (!missed.empty()) {
       add(Decision::caution, fmt::format("Never recognized: {}.", fmt::join(missed, ", ")),
-          "octet train with more examples of these classes, or --class-weights balanced");
+          run_.is_known() && !run_.has("--class-weights")
+              ? run_.with("--class-weights", "balanced")
+              : "octet train with more examples of these classes, or --class-weights balanced");
     }
   }
 
@@ -144,6 +208,7 @@ class Judge {
   }
 
   const Report& report_;
+  RunCommand run_;
   Verdict verdict_;
 };
 

@@ -14,7 +14,8 @@ struct Verdict {
   Decision decision = Decision::ship;
   /// Why, the weightiest first: a sentence each.
   std::vector<std::string> reasons{};
-  /// The command, or the option, to go on with.
+  /// What to go on with: a command line, that of the run with another option (Report::command) or
+  /// one about its files; or words, where it takes examples, code or a run that is not known.
   std::string next{};
 };
 

@@ -2,6 +2,9 @@
 #include <octet/report/verdict.h>
 #include <octet/tests/train/data/idx_files.h>
 
+#include <tuple>
+#include <vector>
+
 namespace octet::test::verdict_test {
 namespace {
 
@@ -82,6 +85,42 @@ TEST(VerdictOfReport, IsTheWorstOfItsReasons) {
     ASSERT_FALSE(verdict.reasons.empty()) << one.what;
     expect_mentions(verdict.reasons.front(), one.reason);
     expect_mentions(verdict.next, one.next);
+  }
+}
+
+/// What comes next after the run of a command with two epochs of each phase.
+std::string next_of(Report report, const std::string& command) {
+  report.command = command;
+  for (const char* phase : {"float", "float", "qat", "qat"}) {
+    report.history.emplace_back().phase = phase;
+  }
+  return judge(report).next;
+}
+
+TEST(VerdictOfReport, TheNextCommandIsTheRunWithAnotherOption) {
+  Report seen = report_of(900, 898, 6, 4);
+  seen.scored_on_training = true;
+  const Report worse = report_of(900, 850, 60, 10);
+  Report guesses = report_of(510, 500, 6, 4);
+  guesses.confusion = {{500, 0}, {500, 0}};
+  Report misses = report_of(900, 898, 6, 4);
+  misses.confusion = {{500, 0, 0}, {50, 398, 0}, {20, 32, 0}};
+  const std::string train = "octet train --data 'a b.csv' --out o";
+  for (const auto& [report, command, next] :
+       std::vector<std::tuple<Report, std::string, std::string>>{
+           {seen, train, train + " --split 0.8"},
+           {seen, "octet train n.onnx --data a.npz --out o",
+            "octet train --split 0.8, or --test-data with examples of their own"},
+           {worse, train + " --qat-epochs 2 --seed 3", train + " --qat-epochs 4 --seed 3"},
+           {worse, train + " --qat-epochs=2 --resume", train + " --qat-epochs 4"},
+           {worse, "octet quantize n.onnx --epochs 2", "octet quantize n.onnx --epochs 4"},
+           {worse, "octet quantize n.onnx", "octet quantize n.onnx --qat-epochs 4"},
+           {guesses, "mnist_qat --out o", "mnist_qat --out o --epochs 4"},
+           {guesses, "mnist_qat --epochs 9 --patience 2", "mnist_qat --epochs 18 --patience 2"},
+           {misses, train, train + " --class-weights balanced"},
+           {misses, train + " --class-weights 1,2",
+            "octet train with more examples of these classes, or --class-weights balanced"}}) {
+    EXPECT_EQ(next_of(report, command), next);
   }
 }
 

@@ -107,6 +107,8 @@ TEST(ResumeCommand, QuotesWhatAShellWouldTakeApart) {
             "./train --out 'it'\\''s odd; $HOME' '' a,b=1 --resume");
   const char* const resumed[] = {"./train", "--resume", "--out", "x"};
   EXPECT_EQ(resume_command(4, resumed, "--resume"), "./train --resume --out x");
+  const std::vector<std::string> odd = {"./a b", "it's", "", "--out=x", "'", "\\"};
+  EXPECT_EQ(words_of_command(shell_command(odd)), odd);
 }
 
 }  // namespace
