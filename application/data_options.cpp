@@ -144,7 +144,7 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   command_line::add_number(
       app, "--skip-bad", options.skip_bad, command_line::Count{0, 1000000000},
       "Leaves out up to so many examples that cannot be read, and says which: images that do not "
-      "decode, sounds of another rate, records that are no numbers; default: 0, the first is an "
+      "decode, sounds of other channels, records that are no numbers; default: 0, the first is an "
       "error");
   command_line::add_number(app, "--max-data-bytes", options.max_bytes,
                            command_line::Count{1, std::numeric_limits<std::size_t>::max()},

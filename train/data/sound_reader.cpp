@@ -19,11 +19,13 @@ Sound SoundReader::read(const std::filesystem::path& path) {
   const std::string name = path.string();
   From* from = nullptr;
   Sound sound = read_wav(path, [&](int rate) {
-    if (rate_ == 0) rate_ = rate;
-    if (rate == rate_) return options_.length;
+    if (rate_ == 0 || rate == rate_) return options_.length;
     from = &from_of(rate, name);
     return from->resampler.needed(options_.length);
   });
+  require_steps(sound.values.size(), name);
+  // Not of a sound that cannot be read.
+  if (rate_ == 0) rate_ = sound.rate;
   ++count_;
   if (from == nullptr) return sound;
   ++from->count;

@@ -129,6 +129,17 @@ TEST_F(Skipped, AFolderWithoutAnExampleThatCanBeReadIsRefused) {
   }
 }
 
+TEST_F(Skipped, AFirstSoundThatIsLeftOutDecidesNothing) {
+  if (!reads_sounds()) GTEST_SKIP() << "this build reads no sounds (OCTET_SOUNDS)";
+  write("set/a/1.wav", wav_bytes(16000, 2, {}));
+  for (const char* name : {"set/a/2.wav", "set/b/1.wav"}) {
+    write(name, wav_bytes(8000, 1, std::vector<std::int16_t>(300)));
+  }
+  const DataSplit data = load_data(folder("set"), {.skip_bad = 1});
+  EXPECT_EQ(data.train.example_shape(), (Shape{300, 1}));
+  EXPECT_EQ(data.train.size(), 2U);
+}
+
 TEST_F(Skipped, RecordsOfACsvFile) {
   const fs::path file = write("a.csv", text("x,w,class\n1,1,a\n2,1\n3,1,b\nwet,1,b\n5,-1,a\n"
                                             "6,1,\n7,1,b\n"));
