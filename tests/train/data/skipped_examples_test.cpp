@@ -47,12 +47,12 @@ std::vector<FileFormat> file_formats() {
   const Bytes sound = wav_bytes(8000, 1, std::vector<std::int16_t>(300));
   const std::vector<std::pair<Bytes, std::string>> no_sounds = {
       {text("RIFF"), "expected a WAV file"},
-      {wav_bytes(16000, 1, std::vector<std::int16_t>(300)), "expected 8000 samples a second"},
+      {wav_bytes(8000, 2, std::vector<std::int16_t>(300)), "expected 1 channels"},
       {wav_bytes(8000, 1, {}), "expected a sequence, found no step"}};
   return {{"png",
            reads_images(),
            image,
-           {{text("GIF"), "expected a JPEG or PNG file"},
+           {{text("GIF"), "expected a JPEG, PNG or BMP file"},
             {Bytes(image.begin(), image.end() - 20), "the PNG file is damaged"}}},
           {"wav", reads_sounds(), sound, no_sounds},
           {"wav", reads_sounds(), sound, no_sounds, {.front_end = "log-mel"}},
