@@ -118,7 +118,8 @@ done
 digits=(--class-from '{class}_*_{test=0-4}.wav' --length 8000 --front-end log-mel --frame 32 --frame-hop 20 --mel-channels 20 --batch 32)
 recordings=${OCTET_FSDD_DIR:-none}
 row digits-dscnn "$recordings" "${digits[@]}" --network dscnn --lr 0.002 --schedule cosine --epochs 10 --qat-epochs 2
-for network in tcn gru attention; do
+row digits-gru "$recordings" "${digits[@]}" --network gru --epochs 20 --qat-epochs 5
+for network in tcn attention; do
   row "digits-$network" "$recordings" "${digits[@]}" --network "$network" --epochs 10 --qat-epochs 3
 done
 anomaly_row
