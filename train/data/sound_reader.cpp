@@ -40,9 +40,13 @@ Sound SoundReader::read(const std::filesystem::path& path) {
 }
 
 void SoundReader::log_resampled(const std::string& of) const {
+  const bool is_wanted = options_.sample_rate > 0;
   for (const auto& [rate, from] : from_) {
-    log_info(fmt::format("{}: {} of {} sounds resampled from {} to {} samples a second",
-                         printable(of, kMostOfName), from.count, count_, rate, rate_));
+    log_message(
+        is_wanted ? LogLevel::info : LogLevel::warn,
+        fmt::format("{}: {} of {} sounds resampled from {} to {} samples a second{}",
+                    printable(of, kMostOfName), from.count, count_, rate, rate_,
+                    is_wanted ? "" : ", the rate of the first; --sample-rate sets another"));
   }
 }
 

@@ -23,7 +23,8 @@ class SoundReader {
   Sound read(const std::filesystem::path& path);
 
   int rate() const { return rate_; }
-  /// Logs from which rates sounds have been resampled so far; `of` is what they are from.
+  /// Logs from which rates sounds have been resampled so far, as a warning where no rate was given;
+  /// `of` is what they are from.
   void log_resampled(const std::string& of) const;
 
  private:

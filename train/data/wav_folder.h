@@ -32,10 +32,10 @@ Sound read_wav(const std::filesystem::path& path, FunctionRef<std::size_t(int ra
 /// Reads WAV files, each an example of the class that list_class_files() gives it, as
 /// [samples, channels]; DataOptions::length brings them to one length. They are resampled to the
 /// rate DataOptions::sample_rate, or where none is given to that of the first file, which is
-/// logged; see Resampler. All have to have the channels of the first. With DataOptions::front_end
-/// examples are features of sounds. Throws as list_class_files() and read_wav(); FormatError, which
-/// names the file, for other channels, and for rates of no simple ratio; InvalidArgument where the
-/// examples take more than DataOptions::max_bytes.
+/// logged, then as a warning; see Resampler. All have to have the channels of the first. With
+/// DataOptions::front_end examples are features of sounds. Throws as list_class_files() and
+/// read_wav(); FormatError, which names the file, for other channels, and for rates of no simple
+/// ratio; InvalidArgument where the examples take more than DataOptions::max_bytes.
 LoadedData load_wav_folder(const std::filesystem::path& folder, const DataOptions& options = {});
 
 /// Whether load_wav_folder() finds files there.

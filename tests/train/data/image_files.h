@@ -3,6 +3,7 @@
 #include <octet/tests/train/data/idx_files.h>
 #include <zlib.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -77,7 +78,7 @@ inline Bytes bmp_bytes(const BmpForm& form, const Bytes& pixels, const Bytes& pa
     const std::int32_t row = form.goes_down ? i : form.height - 1 - i;
     const std::size_t begin = file.size();
     for (std::int32_t x = 0; x < form.width; ++x) {
-      const auto at = static_cast<std::size_t>(row * form.width + x);
+      const auto at = static_cast<std::size_t>(std::ptrdiff_t{row} * form.width + x);
       if (form.bits == 8) {
         file.push_back(pixels[at]);
       } else {

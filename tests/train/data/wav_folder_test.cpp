@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace octet::test::wav_folder_test {
 namespace {
@@ -91,14 +92,19 @@ TEST_F(WavFolder, SoundsAreResampledToTheFirstRateOrToTheOneThatIsGiven) {
   const std::vector<std::int16_t> half(sound.begin(), sound.begin() + 600);
   write("a/1.wav", wav_bytes(8000, 2, half));
   write("a/2.wav", wav_bytes(16000, 2, sound));
-  static std::vector<std::string> logged;
+  static std::vector<std::pair<LogLevel, std::string>> logged;
   logged.clear();
-  set_log_sink([](LogLevel, std::string_view text) { logged.emplace_back(text); });
+  set_log_sink([](LogLevel level, std::string_view text) { logged.emplace_back(level, text); });
   const LoadedData data = load_wav_folder(scratch_.path());
+  const Dataset wanted = load_wav_folder(scratch_.path(), {.sample_rate = 16000}).train;
   set_log_sink(nullptr);
-  EXPECT_EQ(logged, std::vector<std::string>{scratch_.path().string() +
-                                             ": 1 of 2 sounds resampled from 16000 to 8000 "
-                                             "samples a second"});
+  const std::string of = scratch_.path().string() + ": 1 of 2 sounds resampled from ";
+  ASSERT_EQ(logged.size(), 2U);
+  EXPECT_EQ(logged[0].first, LogLevel::warn);
+  EXPECT_EQ(logged[0].second, of + "16000 to 8000 samples a second, the rate of the first; "
+                                   "--sample-rate sets another");
+  EXPECT_EQ(logged[1].first, LogLevel::info);
+  EXPECT_EQ(logged[1].second, of + "8000 to 16000 samples a second");
   EXPECT_EQ(data.resolved->sample_rate, 8000);
   EXPECT_EQ(data.train.example_shape(), (Shape{300, 2}));
   std::vector<float> expected = floats_of(half);
@@ -110,7 +116,7 @@ TEST_F(WavFolder, SoundsAreResampledToTheFirstRateOrToTheOneThatIsGiven) {
   expected = first;
   const std::vector<float> whole = floats_of(sound);
   expected.insert(expected.end(), whole.begin(), whole.end());
-  EXPECT_EQ(values_of(load_wav_folder(scratch_.path(), {.sample_rate = 16000}).train), expected);
+  EXPECT_EQ(values_of(wanted), expected);
   // What is cut is what the whole begins with, and what is added is silence.
   for (const std::size_t length : {1U, 50U, 599U, 600U, 700U}) {
     const Dataset set =
