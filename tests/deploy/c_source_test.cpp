@@ -43,7 +43,7 @@ TEST(CSource, HeaderStatesTheModel) {
            "rounding  contract double",
            "layer 1   FULLY_CONNECTED \"dense_0\", 6 -> 5, relu\n",
            "layer 2   FULLY_CONNECTED \"dense_1\", 5 -> 3\n",
-           "layer 3   SOFTMAX \"softmax\", 3 codes\n",
+           "layer 3   SOFTMAX \"softmax\", 3 values\n",
            "#define TINY_NET_INPUT_SIZE 6\n",
            "#define TINY_NET_INPUT_SHAPE {1, 6}\n",
            "#define TINY_NET_INPUT_SCALE 0.003921569f\n",
