@@ -62,8 +62,6 @@ struct Options {
   /// The float model that training begins with, or in JSON one whose weights are drawn; empty:
   /// `network`, its weights drawn.
   std::string file;
-  /// Whether --network takes files too, which become `file`: set before options are added.
-  bool takes_network_files = false;
   /// The shape of what the model of `file` gives of an example, once it is read; none where it gets
   /// another last layer.
   std::optional<Shape> file_output;
@@ -84,6 +82,8 @@ struct Options {
   bool rate_falls = false;
   /// Whether the rate falls to 0 over the QAT epochs, along half a cosine, or stays.
   bool qat_rate_falls = true;
+  /// Whether --network takes files too, which become `file`: set before options are added.
+  bool takes_network_files = false;
   /// "mlp", or the name of one of networks::classifiers().
   std::string network = std::string(kMlp);
   /// Units of the hidden layers of the MLP.
@@ -152,8 +152,6 @@ struct Options {
   std::filesystem::path checkpoint_dir;
   /// Where the HTML report goes; empty: none is written.
   std::filesystem::path report;
-  /// Whether a command that writes a report by default leaves it out.
-  bool no_report = false;
   /// What it calls the classes; empty: by their numbers.
   std::vector<std::string> class_names;
   /// As a shell takes it, for the report.
@@ -163,6 +161,8 @@ struct Options {
   bool no_progress = false;
   bool profile = false;
   bool json = false;
+  /// Whether a command that writes a report by default leaves it out.
+  bool no_report = false;
   /// Whether this is `octet quantize`, which trains nothing in float.
   bool only_quantizes = false;
 };
