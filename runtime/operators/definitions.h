@@ -40,8 +40,8 @@ struct OperatorDefinition {
   int least_weight_bits = 8;
   /// Whether the output is the first input, under another shape.
   bool only_reshapes = false;
-  /// Whether an element of the output follows from those of its inputs at the same place; where there
-  /// is a byte_table it does anyway.
+  /// Whether an element of the output follows from those of its inputs at the same place; where
+  /// there is a byte_table it does anyway.
   bool each_element = false;
   /// Whether it computes on codes of int16, too.
   bool takes_int16 = false;

@@ -31,7 +31,8 @@ std::string nested_loops(std::span<const Index> extents, std::string_view statem
 CLayer make_pad_layer(const CPlan& plan, const CStep& step) {
   CLayer layer;
   const std::int64_t size = step.source.output().size();
-  layer.summary = summary_of(step, fmt::format("{} -> {} values", step.source.input().size(), size));
+  layer.summary =
+      summary_of(step, fmt::format("{} -> {} values", step.source.input().size(), size));
   std::vector<Index> extents;
   std::string place = "0";
   for (const PadAxis& axis : pad_axes(step.source)) {
@@ -58,8 +59,8 @@ static void @layer@(const int8_t *input, int8_t *output)
 
 CLayer make_strided_copy_layer(const CPlan& plan, const CStep& step, const StridedCopy& copy) {
   CLayer layer;
-  layer.summary = summary_of(
-      step, fmt::format("{} -> {} values", step.source.input().size(), step.source.output().size()));
+  layer.summary = summary_of(step, fmt::format("{} -> {} values", step.source.input().size(),
+                                               step.source.output().size()));
   std::vector<Index> extents;
   std::string place = std::to_string(copy.first);
   for (const Axis<1>& axis : merge_axes(copy.axes)) {
