@@ -5,6 +5,7 @@
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
 #include <octet/report/run_facts.h>
+#include <octet/train/data/skipped_examples.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -166,11 +167,10 @@ std::string metrics_json(const Options& options, const Results& r) {
     if (entry != r.example_metadata.end()) metrics[name] = nlohmann::json::parse(entry->second);
   }
   if (!r.skipped.empty()) {
-    constexpr std::size_t kMostTexts = 5;
     metrics["skipped_examples"] = r.skipped.size();
     metrics["skipped"] = std::vector(
-        r.skipped.begin(),
-        r.skipped.begin() + static_cast<std::ptrdiff_t>(std::min(r.skipped.size(), kMostTexts)));
+        r.skipped.begin(), r.skipped.begin() + static_cast<std::ptrdiff_t>(
+                                                   std::min(r.skipped.size(), kMostSkippedNamed)));
   }
   if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
   if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;

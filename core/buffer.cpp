@@ -97,7 +97,7 @@ class Pool {
     used_ += bytes;
     most_used_ = std::max(most_used_, used_);
     if (++requests_ % kSpan == 0) most_before_ = std::exchange(most_used_, used_);
-    if (!kept) return cut(bytes);
+    if (!kept) block = cut(bytes);
     trim();
     return block;
   }

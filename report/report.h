@@ -212,7 +212,7 @@ struct Report {
   std::vector<std::string> files;
   // 2. How it went.
   History history;
-  /// What the set is called that epochs were scored on.
+  /// Names the set that epochs were scored on.
   std::string epochs_scored_on = "test";
   std::vector<RangeRecord> ranges;
   std::vector<OscillationRecord> oscillations;

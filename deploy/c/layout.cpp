@@ -3,7 +3,9 @@
 #include <octet/deploy/c/operators.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace octet::detail {
@@ -34,9 +36,45 @@ class Layout {
       if (place(model_.outputs[i]).first != plan_.outputs[i].name)
         plan_.outputs[i].copied = read(model_.outputs[i]);
     }
+    for (const CarriedState& state : plan_.states.states) {
+      plan_.inputs[state.input].is_overwritten = may_overwrite(state);
+    }
   }
 
  private:
+  /// Whether a new state may be written over the old one.
+  bool may_overwrite(const CarriedState& state) const {
+    // One that is a result, too, is copied behind all steps.
+    if (state.output < plan_.states.results) return true;
+    const std::int32_t old = model_.inputs[state.input];
+    const std::int32_t written = home(model_.outputs[state.output]);
+    const auto holds_old = [&](std::int32_t i) { return home(i) == old; };
+    if (std::ranges::any_of(model_.outputs, holds_old)) return false;
+    const auto reads = [&](const CStep& step) {
+      return std::ranges::any_of(c_values_of(step.source.op), holds_old);
+    };
+    const auto writes = [&](const CStep& step) {
+      return home(step.source.op.outputs[step.result]) == written;
+    };
+    const auto writer = std::ranges::find_if(plan_.steps, writes);
+    return writer != plan_.steps.end() && may_overwrite(*writer, old) &&
+           std::none_of(writer + 1, plan_.steps.end(), reads);
+  }
+
+  /// Whether a step may write its result where that input is, which it may read.
+  bool may_overwrite(const CStep& step, std::int32_t input) const {
+    const std::span<const std::int32_t> values = c_values_of(step.source.op);
+    const auto overlap = c_operator(step.source.op.code).overlap;
+    if (step.rows) return false;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (home(values[i]) != input) continue;
+      if (overlap == nullptr) return false;
+      const std::optional<COverlap> found = overlap(plan_, step.source, i);
+      if (!found || found->lead != 0) return false;
+    }
+    return true;
+  }
+
   const ModelTensor& tensor(std::int32_t i) const {
     return model_.tensors[static_cast<std::size_t>(i)];
   }

@@ -47,6 +47,9 @@ struct CEnd {
   std::string copied{};
   /// For an input that has a place in the arena, the C expression of that.
   std::string buffer{};
+  /// Whether the new state may be written over this input, the old one: nothing reads it behind
+  /// that.
+  bool is_overwritten = false;
 };
 
 /// A model laid out as C source.

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
-#include <octet/deploy/c/operators.h>
+#include <octet/deploy/c/plan.h>
 
 #include <algorithm>
-#include <cctype>
-#include <optional>
 
 // The states that a model carries from call to call, in a struct that the caller owns.
 
@@ -59,45 +57,8 @@ constexpr std::string_view kFill = R"(    for (int32_t i = 0; i < @NAME@_@END@_S
     }
 )";
 
-/// Whether a C expression names that parameter.
-bool names(std::string_view expression, std::string_view parameter) {
-  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  for (std::size_t at = 0; (at = expression.find(parameter, at)) != std::string_view::npos; ++at) {
-    const std::size_t end = at + parameter.size();
-    const bool begins = at == 0 || !(is_part(expression[at - 1]) || expression[at - 1] == '_');
-    if (begins && (end == expression.size() || !is_part(expression[end]))) return true;
-  }
-  return false;
-}
-
-/// Whether a step may write its result where that parameter is, which it may read.
-bool may_overwrite(const CPlan& plan, const CStep& step, std::string_view parameter) {
-  for (std::size_t i = 0; i < step.from.size(); ++i) {
-    if (!names(step.from[i], parameter)) continue;
-    const auto overlap = c_operator(step.source.op.code).overlap;
-    if (overlap == nullptr || step.rows) return false;
-    const std::optional<COverlap> found = overlap(plan, step.source, i);
-    if (!found || found->lead != 0) return false;
-  }
-  return true;
-}
-
-/// Whether the new state may be written over the old: nothing reads the old one behind that.
 bool is_in_place(const CPlan& plan, const CarriedState& state) {
-  // A state that is a result, too, is copied behind all steps.
-  if (state.output < plan.states.results) return true;
-  const std::string& old = plan.inputs[state.input].name;
-  const CEnd& output = plan.outputs[state.output];
-  const auto is_copied = [&](const CEnd& end) { return names(end.copied, old); };
-  if (std::ranges::any_of(plan.outputs, is_copied)) return false;
-  const auto reads = [&](const CStep& step) {
-    return std::ranges::any_of(step.from, [&](const auto& from) { return names(from, old); });
-  };
-  const auto writes = [&](const CStep& step) { return names(step.to, output.name); };
-  const auto writer = std::ranges::find_if(plan.steps, writes);
-  if (writer == plan.steps.end()) return true;
-  return !writer->rows && may_overwrite(plan, *writer, old) &&
-         std::none_of(writer + 1, plan.steps.end(), reads);
+  return plan.inputs[state.input].is_overwritten;
 }
 
 bool has_halves(const CPlan& plan) {

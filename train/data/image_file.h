@@ -12,7 +12,7 @@ namespace octet {
 /// Whether this build reads JPEG, PNG and BMP files (OCTET_IMAGES).
 bool reads_images();
 
-/// What the header of a JPEG, PNG or BMP file says.
+/// Holds what the header of a JPEG, PNG or BMP file says.
 struct ImageInfo {
   Index height = 0;
   Index width = 0;

@@ -55,7 +55,7 @@ void read_each(std::vector<ClassFile>& files, SkippedExamples& skipped,
   files.resize(kept);
 }
 
-/// What the heads of the files say; those that cannot be read are erased.
+/// Reads the headers of the files, and erases those that cannot be read.
 std::vector<ImageInfo> infos_of(std::vector<ClassFile>& files, SkippedExamples& skipped) {
   std::vector<ImageInfo> infos(files.size());
   read_each(

@@ -8,6 +8,7 @@
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/names_in.h>
 #include <octet/train/data/signal_features.h>
+#include <octet/train/data/skipped_examples.h>
 
 #include <algorithm>
 #include <set>
@@ -134,11 +135,10 @@ void check_has_no_test(const LoadedData& data, const DataOptions& options, const
 
 void warn_of(const std::vector<std::string>& skipped, const fs::path& path) {
   if (skipped.empty()) return;
-  constexpr std::size_t kMostTexts = 5;
-  const std::span first = std::span(skipped).first(std::min(skipped.size(), kMostTexts));
+  const std::span first = std::span(skipped).first(std::min(skipped.size(), kMostSkippedNamed));
   log_warn(printable_lines(fmt::format(
       "load_data: '{}': {} examples that cannot be read are left out:\n{}{}", path.string(),
-      skipped.size(), fmt::join(first, "\n"), skipped.size() > kMostTexts ? "\n..." : "")));
+      skipped.size(), fmt::join(first, "\n"), skipped.size() > kMostSkippedNamed ? "\n..." : "")));
 }
 
 std::shared_ptr<const DataDescription> description_of(const DataFormat& format,

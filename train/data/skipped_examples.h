@@ -8,6 +8,9 @@
 
 namespace octet {
 
+/// How many of the examples that were left out are named; the others are counted.
+inline constexpr std::size_t kMostSkippedNamed = 5;
+
 /// The examples that are left out because they cannot be read.
 class SkippedExamples {
  public:

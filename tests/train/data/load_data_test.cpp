@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/tests/train/data/idx_files.h>
+#include <octet/tests/train/data/data_folder.h>
 #include <octet/tests/train/data/image_files.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/tests/train/data/wav_files.h>
@@ -16,18 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Bytes text(std::string_view of) { return {of.begin(), of.end()}; }
-
-class LoadData : public ::testing::Test {
- protected:
-  fs::path write(const std::string& name, const Bytes& bytes) const {
-    fs::create_directories((scratch_.path() / name).parent_path());
-    return scratch_.write(name, bytes);
-  }
-  fs::path folder(const std::string& name) const { return scratch_.path() / name; }
-
-  const ScratchDirectory scratch_;
-};
+using LoadData = DataFolder;
 
 TEST_F(LoadData, TellsFormatsByNames) {
   write("idx/train-images-idx3-ubyte", idx_bytes({2, 2, 1}, counting(4)));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
-#include <octet/tests/train/data/idx_files.h>
+#include <octet/tests/train/data/data_folder.h>
 #include <octet/tests/train/data/image_files.h>
 #include <octet/tests/train/data/wav_files.h>
 #include <octet/train/data/image_file.h>
@@ -20,18 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Bytes text(std::string_view of) { return {of.begin(), of.end()}; }
-
-class Skipped : public ::testing::Test {
- protected:
-  fs::path write(const std::string& name, const Bytes& bytes) const {
-    fs::create_directories((scratch_.path() / name).parent_path());
-    return scratch_.write(name, bytes);
-  }
-  fs::path folder(const std::string& name) const { return scratch_.path() / name; }
-
-  const ScratchDirectory scratch_;
-};
+using Skipped = DataFolder;
 
 /// A format whose examples are files, with one that is whole and some that are not.
 struct FileFormat {
