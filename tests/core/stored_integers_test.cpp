@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/buffer.h>
+#include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/ops.h>
 #include <octet/core/ops/quantized_tensor.h>
+#include <octet/core/tensor_internal.h>
+#include <octet/tests/core/ops/op_testing.h>
 
 #include <cstdint>
 #include <functional>
@@ -105,6 +108,28 @@ TEST(StoredIntegers, GradientsOfPartsAddUpAndChangeNoOthers) {
   const auto values = [](const Tensor& t) { return std::vector(t.span().begin(), t.span().end()); };
   EXPECT_EQ(values(w.grad()), (std::vector<float>{1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(values(x.grad()), (std::vector<float>{14, 2, 14, 54, 42, 54}));
+}
+
+/// A kernel's gradient reads int8 images a line at a time; the sums are those over their real
+/// values.
+TEST(StoredIntegers, AreReadByTheGradientOfAKernel) {
+  for (const Index stride : {1, 2}) {
+    for (const Index groups : {1, 2}) {
+      for (const Padding padding : {Padding::valid, Padding::same}) {
+        const Tensor x = stored<std::int8_t>({3, 9, 7, 4});
+        const Tensor kernel = random_tensor({3, 2, 4 / groups, 6}, 1);
+        const Conv2DGeometry geometry = conv2d_geometry(
+            x, kernel, {.stride = {stride, 1}, .padding = padding, .groups = groups});
+        const Tensor g = random_tensor(geometry.output_shape(), 2);
+        const auto gradient_of = [&](const Tensor& images) {
+          return conv2d_gradients(geometry, images, kernel, g, {false, true, false}).kernel;
+        };
+        const Tensor found = gradient_of(x);
+        EXPECT_NE(detail::TensorAccess::pending(x), nullptr);  // No floats were made of all of x.
+        expect_tensor(found, kernel.shape(), values_of(gradient_of(floats(x))));
+      }
+    }
+  }
 }
 
 }  // namespace
