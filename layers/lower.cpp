@@ -67,11 +67,6 @@ class Walk {
   std::vector<std::int32_t> read_by(const Step& step) {
     std::vector<std::int32_t> inputs;
     for (const std::size_t input : step.inputs) inputs.push_back(tensors_[input]);
-    // As training does where a runtime could not take the parameters that all inputs share.
-    if (step.scheme != nullptr && step.scheme->joined != nullptr) {
-      const QuantParams shared = step.scheme->joined->params();
-      for (std::int32_t& input : inputs) input = lowering_.requantized(input, shared);
-    }
     return inputs;
   }
 

@@ -47,6 +47,7 @@ Tensor run_in_floats(const Step& step, const StepInputs& in) {
     case Step::Kind::parameter:
       return step.parameter;
     case Step::Kind::quantize:
+    case Step::Kind::requantize:
       break;
   }
   throw InvalidArgument(

@@ -142,6 +142,8 @@ std::int32_t Lowering::append(const Step& step, const Program::Value& result,
       return with_quantized_result(now, function(now, inputs[0]));
     case Step::Kind::quantize:
       return quantize(now, inputs[0]);
+    case Step::Kind::requantize:
+      return requantized(inputs[0], step.scheme->common->params());
     case Step::Kind::parameter:
       return parameter(now);
   }

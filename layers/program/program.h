@@ -25,8 +25,6 @@ struct QuantizeOptions;
 /// What a step computes on.
 struct StepInputs {
   std::span<const Tensor> x;
-  /// By input: how many times wider than its quantizer's the range of x is, after a Dropout.
-  std::span<const float> widened;
   /// The shape of one example of the result.
   const Shape& result;
   const ForwardContext& context;
@@ -48,10 +46,12 @@ struct StepScheme {
   Quantizer* kernel = nullptr;
   /// The quantizer of the result; null where its operator gives it the scale and the zero point.
   Quantizer* result = nullptr;
-  /// The quantizer that all inputs share of an operator that joins them, as CONCATENATION.
-  Quantizer* joined = nullptr;
-  /// Whether operators as TANH give all inputs of such an operator one and the same scale.
-  bool joins_fixed = false;
+  /// The quantizer of the result of a step of kind requantize, which measures nothing, and how many
+  /// times as wide as its range those of the step's input, and the widest of all inputs that are
+  /// joined, are in training.
+  const Quantizer* common = nullptr;
+  float range_of_input = 1.0F;
+  float widest_range = 1.0F;
   /// Whether the operator reads integers once the model is exported, and in training as soon as
   /// its inputs have a scale: see decide_forms().
   bool on_integers = false;
@@ -66,11 +66,12 @@ struct StepScheme {
 /// One operator of a program.
 struct Step {
   enum class Kind {
-    op,         ///< an operator without weights
-    linear,     ///< the operator of LayerWeights
-    function,   ///< a TensorFunction
-    quantize,   ///< QUANTIZE
-    parameter,  ///< a tensor of the layer
+    op,          ///< an operator without weights
+    linear,      ///< the operator of LayerWeights
+    function,    ///< a TensorFunction
+    quantize,    ///< QUANTIZE
+    requantize,  ///< QUANTIZE where values lack the scale of those that they are joined with
+    parameter,   ///< a tensor of the layer
   };
   Kind kind = Kind::op;
   /// The operator of a step of kind op or linear.
@@ -126,6 +127,9 @@ struct ValueForm {
   /// The operator that gives it scale and zero point, as SOFTMAX does, which has one scale for all
   /// int8 results.
   std::optional<OpCode> fixed_by{};
+  /// How many times as wide as the quantizer's range that of the values is in training, after a
+  /// Dropout.
+  float training_range = 1.0F;
 };
 
 /// What a model computes: the steps that its layers emitted, in the order in which they run.

@@ -44,8 +44,7 @@ ProgramRun::ProgramRun(const Program& program, const Model& model, std::span<con
       model_(model),
       inputs_(inputs),
       context_(context),
-      values_(program.values.size()),
-      widened_(program.values.size(), 1.0F) {
+      values_(program.values.size()) {
   for (const Program::Value& value : program.values) waiting_.push_back(value.readers);
 }
 
@@ -83,15 +82,8 @@ const ProgramRun::SharedWeights* ProgramRun::weights_for(const Step& step) {
 
 void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   std::vector<Tensor> x;
-  std::vector<float> widened;
-  float widest = 1.0F;
   x.reserve(step.inputs.size());
-  widened.reserve(step.inputs.size());
-  for (const std::size_t input : step.inputs) {
-    x.push_back(values_[input]);
-    widened.push_back(widened_[input]);
-    widest = std::max(widest, widened.back());
-  }
+  for (const std::size_t input : step.inputs) x.push_back(values_[input]);
   // The tape keeps what it needs of values without readers.
   for (const std::size_t input : step.inputs) {
     if (--waiting_[input] == 0 && !program_.values[input].is_output) values_[input] = {};
@@ -104,16 +96,12 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   own.logits = context_.logits && ends;
   Tensor& result = values_[step.result];
   const SharedWeights* const shared = weights_for(step);
-  result = carried_out(
-      step, {x, widened, about.shape, own, seen, shared == nullptr ? nullptr : &shared->weights,
-             shared == nullptr ? nullptr : shared->integers.get()});
-  if (passes_on(step)) {
-    const bool drops = step.kind == Step::Kind::function && context_.training();
-    widened_[step.result] = widest * (drops ? step.function.training_range : 1.0F);
-  }
+  result =
+      carried_out(step, {x, about.shape, own, seen, shared == nullptr ? nullptr : &shared->weights,
+                         shared == nullptr ? nullptr : shared->integers.get()});
   const bool ends_layer = program_.result_of_layer[step.node] == step.result;
   // lower() writes one tensor per such step; `seen` lists the same ones.
-  const bool computes = step.kind != Step::Kind::parameter;
+  const bool computes = step.kind != Step::Kind::parameter && step.kind != Step::Kind::requantize;
   if (seen != nullptr && computes && (ends_layer || is_quantized(step, result))) {
     seen->push_back(result);
   }
@@ -144,8 +132,7 @@ Tensor run_alone(Program program, std::span<const Tensor> inputs, const ForwardC
     ForwardContext own = context;
     own.random = random_of(step, context.random);
     own.logits = context.logits && step.result == program.outputs[0];
-    const std::vector<float> widened(x.size(), 1.0F);
-    values[step.result] = carried_out(step, {x, widened, program.values[step.result].shape, own});
+    values[step.result] = carried_out(step, {x, program.values[step.result].shape, own});
   }
   return values[program.outputs[0]];
 }

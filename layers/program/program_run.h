@@ -43,8 +43,6 @@ class ProgramRun {
   std::span<const Tensor> inputs_;
   const ForwardContext& context_;
   std::vector<Tensor> values_;
-  /// By value: how many times wider than its quantizer's its range is, after a Dropout.
-  std::vector<float> widened_;
   /// By value: readers that have not run.
   std::vector<std::size_t> waiting_;
   /// By their name in the layer.

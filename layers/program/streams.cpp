@@ -53,6 +53,7 @@ std::optional<WindowAxis> window_of(const Program& program, const Step& step) {
 bool is_stepwise(const Program& program, const Step& step) {
   switch (step.kind) {
     case Step::Kind::quantize:
+    case Step::Kind::requantize:
       return true;
     case Step::Kind::parameter:
       // One that is read at every step of time.

@@ -15,10 +15,16 @@ namespace octet {
 void share_ranges(Program& program);
 
 /// Ties the quantizers of what an operator joins whose inputs share scale and zero point, as those
-/// of CONCATENATION, and sets StepScheme::joined of its step to the first. Throws InvalidArgument
-/// for an input of such an operator whose own operator fixes its scale, unless all have the same,
-/// and as Quantizer::tie().
+/// of CONCATENATION. Throws InvalidArgument for an input of such an operator whose own operator
+/// fixes its scale, unless all have the same, for a first one without a quantizer, and as
+/// Quantizer::tie().
 void tie_joined_inputs(Program& program);
+
+/// Inserts a step of kind requantize in front of each value that such an operator reads, to the
+/// quantizer of the first. It changes nothing where the value has that scale and zero point; a
+/// value lacks them where its quantizer is not tied, where a runtime could not take those of all,
+/// and in training where ranges have moved or a Dropout has widened one.
+void requantize_joined_inputs(Program& program);
 
 /// Runs all passes. The first values of the program, which come from outside, have the forms
 /// `inputs`. Throws as they do.

@@ -166,6 +166,29 @@ Tensor quantized(const Step& step, const StepInputs& in) {
   return integer_operator(step, in, x, /*clips=*/true, scheme.result->learned_range());
 }
 
+/// Values that are joined with others and may not have their scale: in training, ranges may have
+/// moved since they were quantized. If a Dropout has widened the range of one of the joined, the
+/// scale of all fits the widest, so that nothing is clipped.
+Tensor requantized(const Step& step, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  const Quantizer& common = *scheme.common;
+  const Tensor& x = in.x[0];
+  if (!common.has_range() || !common.enabled()) return x;
+  const float widest = in.context.training() ? scheme.widest_range : 1.0F;
+  auto params = std::make_shared<QuantParams>(common.params());
+  for (float& scale : params->scales) scale *= widest;
+  const std::shared_ptr<const QuantParams>& own = x.quantization();
+  if (own != nullptr && *own == *params) return x;
+  const Tensor y =
+      widest == 1.0F ? simulated(scheme, common, x)
+      : in_integers(scheme)
+          ? quantize_dequantize(x, std::move(params), quantize_mode(scheme.options->rounding))
+          : widened(common, x, scheme.range_of_input);
+  // lower() writes a QUANTIZE for it.
+  if (in.before != nullptr && own != nullptr) in.before->push_back(y);
+  return y;
+}
+
 /// An operator, or a function of a layer's own, whose result has a quantizer.
 Tensor measured(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
@@ -179,50 +202,14 @@ Tensor measured(const Step& step, const StepInputs& in) {
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
 
-/// An operator whose result has the scale and the zero point of what it reads.
+/// An operator whose result has the scale and the zero point of what it reads, which all inputs
+/// have where it joins them.
 Tensor as_input(const Step& step, const StepInputs& in) {
   Tensor real = run_in_floats(step, in);
   // What leaves all integers as they are, as a RESHAPE, says so itself.
   if (!trains_on_integers(step, in.x) || real.quantization() != nullptr) return real;
   const bool clips = step.code == OpCode::relu6;
   return integer_operator(step, in, real, clips, {});
-}
-
-/// Computes an operator whose inputs share scale and zero point, as CONCATENATION. In training,
-/// ranges may have moved since an input was quantized, so it is quantized again. If a Dropout has
-/// widened an input, the scale of all fits the widest, so that nothing is clipped.
-Tensor joined(const Step& step, const StepInputs& in) {
-  const StepScheme& scheme = *step.scheme;
-  const Quantizer* shared = scheme.joined;
-  if (scheme.joins_fixed) return as_input(step, in);
-  if (shared == nullptr) {
-    throw InvalidArgument(fmt::format(
-        "{}: expected inputs that can share one scale, found a first one that is not quantized",
-        scheme.owner));
-  }
-  if (!shared->has_range() || !shared->enabled()) return run_in_floats(step, in);
-  const float widest = *std::ranges::max_element(in.widened);
-  auto grid = std::make_shared<QuantParams>(shared->params());
-  for (float& scale : grid->scales) scale *= widest;
-  std::vector<Tensor> aligned;
-  for (std::size_t i = 0; i < in.x.size(); ++i) {
-    const Tensor& x = in.x[i];
-    const auto& own = x.quantization();
-    const bool lies_on_it = own != nullptr && *own == *grid;
-    aligned.push_back(lies_on_it       ? x
-                      : widest == 1.0F ? simulated(scheme, *shared, x)
-                      : in_integers(scheme)
-                          ? quantize_dequantize(x, grid, quantize_mode(scheme.options->rounding))
-                          : widened(*shared, x, in.widened[i]));
-    // lower() writes a QUANTIZE for it.
-    if (in.before != nullptr && own != nullptr && !lies_on_it) {
-      in.before->push_back(aligned.back());
-    }
-  }
-  const StepInputs of_aligned{aligned, in.widened, in.result, in.context, in.before};
-  Tensor real = run_in_floats(step, of_aligned);
-  if (!trains_on_integers(step, aligned)) return real;
-  return integer_operator(step, of_aligned, real, /*clips=*/false, {});
 }
 
 /// A function whose result has a scale of its own, as softmax.
@@ -238,7 +225,6 @@ Tensor quantized_operator(const Step& step, const StepInputs& in) {
   if (step.scheme->result != nullptr) return measured(step, in);
   switch (rule_of(step, step.scheme->options->rounding)) {
     case ResultRule::as_inputs:
-      return joined(step, in);
     case ResultRule::as_input:
     case ResultRule::clamps:
       return as_input(step, in);
@@ -257,6 +243,8 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
   switch (step.kind) {
     case Step::Kind::quantize:
       return quantized(step, in);
+    case Step::Kind::requantize:
+      return requantized(step, in);
     case Step::Kind::linear:
       return quantized_linear(step, in);
     case Step::Kind::function:

@@ -16,6 +16,7 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
     case Step::Kind::linear:
     case Step::Kind::parameter:
     case Step::Kind::quantize:
+    case Step::Kind::requantize:
       return ResultRule::measured;
     case Step::Kind::function:
       return step.function.only_trains ? ResultRule::as_input : ResultRule::unknown;
@@ -130,6 +131,7 @@ bool is_on_integers(const Step& step, std::span<const ValueForm> read) {
     case Step::Kind::linear:  // Integers need a scale at both ends.
       return scheme.kernel != nullptr && scheme.result != nullptr;
     case Step::Kind::quantize:
+    case Step::Kind::requantize:
       return read[0].is_integer;
     case Step::Kind::function:
     case Step::Kind::parameter:
@@ -153,6 +155,8 @@ ValueForm form_of_result(const Step& step, std::span<const ValueForm> read) {
     ValueForm form = read[0];
     const auto differs = [&](const ValueForm& other) { return other.fixed_by != form.fixed_by; };
     if (std::ranges::any_of(read, differs)) form.fixed_by.reset();
+    form.training_range = std::ranges::max(read, {}, &ValueForm::training_range).training_range;
+    if (step.kind == Step::Kind::function) form.training_range *= step.function.training_range;
     return form;
   }
   if (scheme == nullptr) return {};

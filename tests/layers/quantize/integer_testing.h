@@ -48,9 +48,8 @@ inline Tensor integer_activation(const Tensor& x, Activation activation,
                                                         .options = &options,
                                                         .result = output ? &quantizer : nullptr,
                                                         .on_integers = true});
-  const float widened = 1.0F;
   const ForwardContext context;
-  return integer_operator(step, {{&x, 1}, {&widened, 1}, layer.output_shape(), context},
+  return integer_operator(step, {{&x, 1}, layer.output_shape(), context},
                           apply_activation(activation, x), output.has_value(), {});
 }
 
@@ -62,8 +61,7 @@ inline Tensor integer_step(const Layer& layer, std::span<const Tensor> inputs,
   Quantizer quantizer = quantizer_of(output);
   step.scheme = std::make_shared<StepScheme>(
       StepScheme{.owner = owner, .options = &options, .result = &quantizer, .on_integers = true});
-  const std::vector<float> widened(inputs.size(), 1.0F);
-  return integer_operator(step, {inputs, widened, layer.output_shape(), {}}, {}, true, {});
+  return integer_operator(step, {inputs, layer.output_shape(), {}}, {}, true, {});
 }
 
 /// RELU or RELU6 on the grid `output`.

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -205,18 +207,49 @@ TEST(ShareRanges, GivesStepsOfOneQuantizerOneRange) {
   EXPECT_EQ(shared, 1U);  // That of "a".
 }
 
+/// The result of the only layer of that name.
+const Program::Value& result_named(const Program& program, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      program.values, [&](const Program::Value& value) { return value.name() == name; });
+  if (found == program.values.end()) throw std::out_of_range(std::string(name));
+  return *found;
+}
+
 TEST(TieJoinedInputs, GivesThemOneScale) {
   Model model = quantize_model(joined());
-  const Program& program = model.program();
-  const auto join = std::ranges::find(program.steps, OpCode::concatenation, &Step::code);
-  ASSERT_NE(join, program.steps.end());
-  const Quantizer* const first = program.values[join->inputs[0]].form.quantizer;
-  const Quantizer* const second = program.values[join->inputs[1]].form.quantizer;
-  EXPECT_EQ(join->scheme->joined, first);
+  const Quantizer* const first = result_named(model.program(), "dense").form.quantizer;
+  const Quantizer* const second = result_named(model.program(), "dense_1").form.quantizer;
   ASSERT_NE(first, second);
   const std::vector<Tensor> x = {random_tensor({8, 3}, 1)};
   model.forward_all(x, ForwardContext{.mode = ForwardContext::Mode::calibration});
   EXPECT_EQ(first->params(), second->params());
+}
+
+TEST(RequantizeJoinedInputs, InsertsAQuantizeForEachValueThatIsJoined) {
+  Model source("m");
+  const Value x = source.input({3});
+  const Value a = source.add(Dense(3, Activation::none, "a"), x);
+  const Value dropped = source.add(Dropout(0.5F), a);
+  source.output(source.add(Concatenate(), {a, dropped, a}));
+  source.build();
+  const Model model = quantize_model(source);
+  const Program& program = model.program();
+  const auto join = std::ranges::find(program.steps, OpCode::concatenation, &Step::code);
+  ASSERT_NE(join, program.steps.end());
+  ASSERT_EQ(join->inputs.size(), 3U);
+  EXPECT_EQ(join->inputs[0], join->inputs[2]);
+  for (const std::size_t i : {0U, 1U}) {
+    const Step* const step = program.producer(join->inputs[i]);
+    ASSERT_NE(step, nullptr);
+    EXPECT_EQ(step->kind, Step::Kind::requantize);
+    EXPECT_EQ(step->node, join->node);
+    EXPECT_EQ(step->scheme->common, result_named(program, "a").form.quantizer);
+    EXPECT_EQ(step->scheme->range_of_input, i == 0 ? 1.0F : 2.0F);
+    EXPECT_EQ(step->scheme->widest_range, 2.0F);
+  }
+  EXPECT_EQ(program.values[join->inputs[0]].readers, 2U);
+  // The Dropout and one QUANTIZE read it.
+  EXPECT_EQ(result_named(program, "a").readers, 2U);
 }
 
 }  // namespace
