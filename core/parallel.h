@@ -39,9 +39,9 @@ enum class Work : std::size_t {
   write_floats = 1U << 14,           ///< Packing or converting to floats or quantized values.
   map_floats = 1U << 15,             ///< A few additions or comparisons of floats per element.
   read_floats = 1U << 15,            ///< One pass over floats with a small result.
-  read_bytes = 3U << 15,             ///< The same over bytes.
-  float_multiply_adds = 1U << 17,    ///< Of a float product.
-  integer_multiply_adds = 1U << 20,  ///< Of an int8 product.
+  read_bytes = 3U << 15,             ///< One pass over bytes with a small result.
+  float_multiply_adds = 1U << 17,    ///< Products of floats.
+  integer_multiply_adds = 1U << 20,  ///< Products of int8 values.
 };
 
 /// The fewest items, each of `elements_per_item` elements, that justify waking a thread.

@@ -74,7 +74,7 @@ Shape Graph::shape_of_result(std::span<const GraphValue> inputs) const {
   const std::optional<LayerWeights> weights = layer_->weights();
   if (weights && has_operator_layout(*weights)) {
     return shape_given(*layer_, "", [&] {
-      return linear_operator(*weights, none_of(shape(inputs[0])), FusedActivation::none);
+      return float_linear(*weights, none_of(shape(inputs[0])), FusedActivation::none);
     });
   }
   throw InvalidArgument(fmt::format(
@@ -225,7 +225,7 @@ GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<Laye
   const LayerWeights now = step.weights();
   step.code = operator_of(now);
   const Shape result = shape_given(*layer_, fmt::format("{}: ", name), [&] {
-    return linear_operator(now, none_of(shape(x)), FusedActivation::none);
+    return float_linear(now, none_of(shape(x)), FusedActivation::none);
   });
   return append(std::move(step), result, suffix);
 }

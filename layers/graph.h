@@ -162,7 +162,7 @@ class Graph {
   GraphValue at_time(GraphValue x, Index t);
   std::string name_in_part(std::string_view name) const;
   std::string suffix_in_part(GraphValue value) const;
-  void share_ranges(std::size_t first, std::size_t count, std::size_t other);
+  void repeat_keys(std::size_t first, std::size_t count, std::size_t other);
   void start_at_zero(std::size_t zeros, std::size_t state);
 
   std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,

@@ -26,7 +26,7 @@ GraphValue Graph::at_time(GraphValue x, Index t) {
 
 /// Makes the results of the steps from `other` on, in their order, share the quantizers of the
 /// `count` steps from `first` on. Throws InvalidArgument unless they are the same operators.
-void Graph::share_ranges(std::size_t first, std::size_t count, std::size_t other) {
+void Graph::repeat_keys(std::size_t first, std::size_t count, std::size_t other) {
   const std::span<Step> steps(program_.steps);
   const std::span<Step> bodies = steps.subspan(other);
   const bool same =
@@ -41,8 +41,8 @@ void Graph::share_ranges(std::size_t first, std::size_t count, std::size_t other
   }
   for (std::size_t i = 0; i < count; ++i) {
     Step& step = steps[first + i];
-    if (!step.shared_range) step.shared_range = step.result;
-    bodies[i].shared_range = step.shared_range;
+    if (!step.range_key) step.range_key = step.result;
+    bodies[i].range_key = step.range_key;
     // What is dropped at one step of time is so at all.
     bodies[i].stream = step.stream;
   }
@@ -58,7 +58,7 @@ void Graph::start_at_zero(std::size_t zeros, std::size_t state) {
                             definition(gives->code).output_grid == OutputGrid::measured));
   for (Step& step : program_.steps) {
     if (step.result == zeros) step.gives_zeros = !is_measured;
-    if (is_measured && (step.result == zeros || step.result == state)) step.shared_range = state;
+    if (is_measured && (step.result == zeros || step.result == state)) step.range_key = state;
   }
 }
 
@@ -124,7 +124,7 @@ std::vector<std::vector<GraphValue>> Graph::scan(
     if (t == 0) first_body = begin;
     states.push_back(body(x_t, t == 0 ? before : states.back()));
     if (t == 0) body_size = program_.steps.size() - begin;
-    if (t > 0) share_ranges(first_body, body_size, begin);
+    if (t > 0) repeat_keys(first_body, body_size, begin);
   }
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!first[i]) start_at_zero(before[i].index, states.front()[i].index);

@@ -33,8 +33,7 @@ class KernelLayer : public Layer {
   /// A copy that shares its tensors with this layer.
   virtual std::unique_ptr<KernelLayer> copy() const = 0;
 
-  /// kernel_shape(). Throws InvalidArgument that names the layer where its size overflows, as do
-  /// products of its extents then.
+  /// Returns kernel_shape(). Throws InvalidArgument that names the layer where its size overflows.
   Shape checked_kernel_shape(const Shape& input_shape) const;
   /// The kernel, as `initializer` says, and a bias of as many zeros as there are units; none for 0.
   void make_kernel(Initializer initializer, const Shape& kernel, Index fan_in, Index fan_out,

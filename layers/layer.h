@@ -158,11 +158,10 @@ class Layer {
   const Shape& output_shape() const;
 
   /// Says which operators the layer computes: returns its result, made of `inputs` by the functions
-  /// of `graph`, and behind it what other layers may ask for by Graph::beside(). Called when a
-  /// model is built, quantized or loaded, but for no batch of it; forward_all() of a layer that is
-  /// in no model calls it for each batch. By default Graph::linear() where
-  /// the layer has weights(), and else one step that computes forward_all(), for which files have
-  /// no operator.
+  /// of `graph`, and behind it what other layers may ask for by Graph::beside(). A model calls it
+  /// when it is built, quantized or loaded, not for each batch; a layer that is in no model calls
+  /// it for each batch. By default Graph::linear() where the layer has weights(), and else one step
+  /// that computes forward_all(), for which files have no operator.
   virtual std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const;
 
   /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]: by default

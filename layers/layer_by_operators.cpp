@@ -46,7 +46,7 @@ Tensor Layer::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) 
   const bool other = own->kernel.defined() && own->kernel.size() == kernel.size();
   own->kernel = other ? kernel.reshape(own->kernel.shape()) : kernel;
   own->bias = bias;
-  return linear_operator(*own, x, FusedActivation::none);
+  return float_linear(*own, x, FusedActivation::none);
 }
 
 }  // namespace octet

@@ -35,7 +35,7 @@ class Walk {
 
   /// The steps of layer `i`; returns the tensor of its result. `written` gets the results of their
   /// operators.
-  std::int32_t run_layer(std::size_t i, std::vector<std::int32_t>& written) {
+  std::int32_t lower_layer(std::size_t i, std::vector<std::int32_t>& written) {
     const std::size_t result = program_.result_of_layer[i];
     if (model_.inputs_of(i).empty()) {
       const Program::Value& value = program_.values[result];
@@ -98,13 +98,13 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
     const bool reads_reals =
         !model.inputs_of(i).empty() && lowering.is_real(walk.result_of(model.inputs_of(i).front()));
     std::vector<std::int32_t>& tensors = lowered.tensors_of_layer.emplace_back();
-    results.push_back(walk.run_layer(i, tensors));
+    results.push_back(walk.lower_layer(i, tensors));
     std::erase_if(tensors, [&](std::int32_t tensor) { return lowering.is_real(tensor); });
     // An input that became integers by its element type, with no operator in between.
     if (tensors.empty() && reads_reals && !lowering.is_real(results[i])) tensors = {results[i]};
   }
   for (const std::size_t i : model.input_layers()) {
-    // It has become codes, which are not what the others were trained on.
+    // The input is of integers now; other layers were trained on its real values.
     if (lowering.is_real(results[i]) || model.readers(i).size() == 1) continue;
     throw InvalidArgument(
         fmt::format("lower: input \"{}\": expected its QuantizeLayer alone to read it, found {} "

@@ -15,7 +15,7 @@ namespace octet {
 namespace {
 
 /// The steps of all layers of a built model, ready to run.
-Program program_of(const Model& model) {
+Program compile(const Model& model) {
   Program program;
   Graph graph(program);
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
@@ -79,7 +79,7 @@ std::shared_ptr<const Model::Compiled> Model::compiled() const {
   static std::recursive_mutex mutex;
   const std::lock_guard guard(mutex);
   if (compiled_ == nullptr) {
-    Program program = program_of(*this);
+    Program program = compile(*this);
     Program fused = with_fused_clamps(program);
     compiled_ = std::make_shared<const Compiled>(Compiled{std::move(program), std::move(fused)});
   }

@@ -13,7 +13,7 @@
 namespace octet {
 namespace {
 
-/// Keras's tables: where the cells of a row end. That of a graph has one column more.
+/// Keras's tables: where the cells of a row end. A graph has one column more.
 using CellEnds = std::vector<std::size_t>;
 const CellEnds& cell_ends(bool is_chain) {
   static const CellEnds chain = {29, 55, 65};

@@ -48,7 +48,7 @@ void check_trainable(const Model& model) {
 /// Whether steps are repeated over time.
 bool is_recurrent(const Program& program) {
   return std::ranges::any_of(program.steps,
-                             [](const Step& step) { return step.shared_range.has_value(); });
+                             [](const Step& step) { return step.range_key.has_value(); });
 }
 
 void check_test_set(const Model& model, const Dataset& test) {

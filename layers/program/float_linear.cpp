@@ -18,6 +18,15 @@ bool has_operator_layout(const LayerWeights& weights) {
 
 namespace {
 
+/// Whether the operator takes the weights together with examples x; a layer may mean something
+/// else.
+bool fits_operator(const LayerWeights& weights, const Tensor& x) {
+  if (!has_operator_layout(weights)) return false;
+  const Index units = weights.kernel.dim(-1);
+  if (weights.bias.defined() && weights.bias.shape() != Shape{units}) return false;
+  return weights.convolution.has_value() || (x.rank() >= 2 && x.dim(-1) == weights.kernel.dim(0));
+}
+
 Tensor convolution(const LayerWeights& weights, const Tensor& images, FusedActivation clamp) {
   const Conv2DOptions& options = *weights.convolution;
   if (weights.transposed) {
@@ -37,7 +46,7 @@ Tensor convolution(const LayerWeights& weights, const Tensor& images, FusedActiv
 
 }  // namespace
 
-Tensor linear_operator(const LayerWeights& weights, const Tensor& x, FusedActivation clamp) {
+Tensor float_linear(const LayerWeights& weights, const Tensor& x, FusedActivation clamp) {
   if (!has_operator_layout(weights)) {
     throw InvalidArgument(fmt::format(
         "linear: expected a kernel whose units are last, found {} with unit_axis {}; a layer with "
@@ -52,6 +61,12 @@ Tensor linear_operator(const LayerWeights& weights, const Tensor& x, FusedActiva
   Shape result = y.shape().without_batch();
   while (result.rank() > example.rank()) result = result.without_dim(0);
   return y.reshape(result.with_batch(x.dim(0)));
+}
+
+Tensor linear_in_floats(const Layer& layer, const LayerWeights& weights, const Tensor& x,
+                        FusedActivation clamp) {
+  if (fits_operator(weights, x)) return float_linear(weights, x, clamp);
+  return apply_activation(clamp, layer.linear(x, weights.kernel, weights.bias));
 }
 
 }  // namespace octet

@@ -10,15 +10,6 @@
 namespace octet {
 namespace {
 
-/// Whether the operator takes the weights together with examples x; a layer may mean something
-/// else.
-bool fits_operator(const LayerWeights& weights, const Tensor& x) {
-  if (!has_operator_layout(weights)) return false;
-  const Index units = weights.kernel.dim(-1);
-  if (weights.bias.defined() && weights.bias.shape() != Shape{units}) return false;
-  return weights.convolution.has_value() || (x.rank() >= 2 && x.dim(-1) == weights.kernel.dim(0));
-}
-
 Tensor linear_step(const Step& step, const StepInputs& in) {
   const Tensor& x = in.x[0];
   if (step.folded != nullptr && step.folded->uses_batch(in.context)) {
@@ -28,12 +19,6 @@ Tensor linear_step(const Step& step, const StepInputs& in) {
 }
 
 }  // namespace
-
-Tensor linear_in_floats(const Layer& layer, const LayerWeights& weights, const Tensor& x,
-                        FusedActivation clamp) {
-  if (fits_operator(weights, x)) return linear_operator(weights, x, clamp);
-  return apply_activation(clamp, layer.linear(x, weights.kernel, weights.bias));
-}
 
 Tensor run_in_floats(const Step& step, const StepInputs& in) {
   switch (step.kind) {

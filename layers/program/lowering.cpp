@@ -76,24 +76,6 @@ std::vector<StepConstant> constants_of(const Step& step) {
 
 }  // namespace
 
-void require_operator_range(const QuantParams& grid, bool clamps_at_zero,
-                            const std::string& owner) {
-  const bool is_int16 =
-      grid.qmin == -32768 && grid.qmax == 32767 && !grid.per_channel() && grid.zero_point() == 0;
-  if (is_int16) return;
-  const bool ends_as_int8 = grid.qmin >= -128 && grid.qmax == 127;
-  if (ends_as_int8 && (grid.qmin == -128 || clamps_at_zero)) return;
-  throw InvalidArgument(fmt::format(
-      "{}: expected a result of the int8 values -128 to 127, found {} to {}, which no operator "
-      "clamps "
-      "to. Give the quantizer of the result 8 bits, signed, not narrow, or, behind a ReLU or "
-      "ReLU6, "
-      "fewer bits with QuantSpec::top_of_int8; or 16 bits, signed, symmetric, not narrow, under "
-      "rounding q15; or leave the layer in_float(). Trained with "
-      "Simulation::fake_quant and not exported, a model may have any values",
-      owner, grid.qmin, grid.qmax));
-}
-
 Lowering::Lowering(std::string model_name, const LowerOptions& options)
     : options_(options), builder_(std::move(model_name)) {
   require_io_type(options.input);

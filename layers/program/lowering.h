@@ -17,12 +17,6 @@
 
 namespace octet {
 
-/// Throws InvalidArgument, naming `owner`, unless the quantized values of `params` are those that
-/// operators clamp to: all of int8, or, where a ReLU or ReLU6 clamps at the zero point
-/// (`clamps_at_zero`), the highest; or all of int16 with the zero point 0.
-void require_operator_range(const QuantParams& params, bool clamps_at_zero,
-                            const std::string& owner);
-
 /// Writes the steps of a program as the operators of an IntegerModel, in floats or on integers.
 ///
 /// The results of quantized steps are int8, or int16 under rounding mode q15, with the scale and

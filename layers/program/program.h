@@ -87,9 +87,9 @@ struct Step {
   TensorFunction function{};
   /// The tensor of a step of kind parameter.
   Tensor parameter{};
-  /// The weights of a step of kind linear that are not Layer::weights(). The name that these, or a
-  /// parameter, have in the layer.
+  /// Returns the weights of a step of kind linear that are not Layer::weights().
   std::function<LayerWeights()> weights{};
+  /// What the layer calls these weights, or the parameter of a step of kind parameter.
   std::string weights_name{};
   /// The layer that emitted the step, and the position of the model's layer that holds it.
   const Layer* layer = nullptr;
@@ -101,9 +101,9 @@ struct Step {
   FoldedBatchNorm* folded = nullptr;
   /// Null where the step computes in floats.
   std::shared_ptr<StepScheme> scheme{};
-  /// The value after which the quantizer of the result is named that all steps with this number
-  /// share, as those that a scan repeats for every step of time.
-  std::optional<std::size_t> shared_range{};
+  /// Steps with one key share the quantizer of their results, as those that a scan repeats for
+  /// every step of time. The key is the value that this quantizer is named after.
+  std::optional<std::size_t> range_key{};
   /// Whether the result is 0 whatever is read, so that no range can be measured.
   bool gives_zeros = false;
   std::vector<std::size_t> inputs{};

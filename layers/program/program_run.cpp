@@ -74,7 +74,7 @@ std::vector<Tensor> ProgramRun::outputs() const {
 
 /// Computes the weights of a step that a scan repeats once for all of its times; null for others.
 const ProgramRun::SharedWeights* ProgramRun::weights_for(const Step& step) {
-  if (step.kind != Step::Kind::linear || !step.weights || !step.shared_range) return nullptr;
+  if (step.kind != Step::Kind::linear || !step.weights || !step.range_key) return nullptr;
   const auto [at, is_new] = weights_.try_emplace({step.layer, step.weights_name});
   if (is_new) at->second = {weights_of(step), std::make_shared<IntegerWeights>()};
   return &at->second;

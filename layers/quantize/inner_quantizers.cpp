@@ -40,8 +40,8 @@ std::vector<QuantizeWrapper::Inner> QuantizeWrapper::inner_values(std::span<cons
   std::size_t slots = 0;
   std::map<std::string, std::size_t> of_kernel;
   std::map<std::size_t, std::size_t> of_range;
-  if (is_measured && steps[of_result].shared_range) {
-    of_range[*steps[of_result].shared_range] = Inner::kOfResult;
+  if (is_measured && steps[of_result].range_key) {
+    of_range[*steps[of_result].range_key] = Inner::kOfResult;
   }
   const auto slot_in = [&](auto& slots_by_key, const auto& key) {
     const auto [at, is_new] = slots_by_key.try_emplace(key, slots);
@@ -56,7 +56,7 @@ std::vector<QuantizeWrapper::Inner> QuantizeWrapper::inner_values(std::span<cons
     if ((is_measured && i == of_result) || !measures_result(step, config_->options().rounding)) {
       continue;
     }
-    const std::size_t slot = step.shared_range ? slot_in(of_range, *step.shared_range) : slots++;
+    const std::size_t slot = step.range_key ? slot_in(of_range, *step.range_key) : slots++;
     found.push_back({i, false, slot});
   }
   return found;
@@ -92,7 +92,7 @@ void QuantizeWrapper::build_inner_quantizers() {
     const LayerWeights weights = inner.is_kernel ? weights_of(step) : LayerWeights{};
     const bool is_tensor = inner.is_kernel || step.kind == Step::Kind::parameter;
     inner_trains_ = inner_trains_ || is_tensor;
-    const Program::Value& value = program.values[step.shared_range.value_or(step.result)];
+    const Program::Value& value = program.values[step.range_key.value_or(step.result)];
     std::string name = inner.is_kernel ? step.weights_name : value.suffix;
     if (name.starts_with('/')) name.erase(0, 1);
     std::ranges::replace(name, '/', '_');

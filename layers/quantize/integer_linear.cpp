@@ -7,11 +7,11 @@
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/real_sums.h>
+#include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/fully_connected.h>
@@ -225,7 +225,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
       Operands{x, x.requires_grad(), layer.kernel, layer.bias, integers.sums,
                integers.weight_params, grid.scale(), owner, std::move(learned),
                has_int8_gradients(layer) ? backward : Backward::float32});
-  const WeightedSums& form = *operands->sums;
+  const WeightedSums& sums = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 
   std::vector<float> scales(operands->units());
@@ -239,18 +239,18 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   const ProfilePart profiled("products");
   if (use == Sums::dropped) {
     const RealForm reals_of(std::move(scales), clamp);
-    real_ = Tensor({form.rows(), width});
+    real_ = Tensor({sums.rows(), width});
     float* const real = real_.mutable_data();
-    form.compute(
+    sums.compute(
         x_codes, [&](Index begin, Index end, Index unit, Index units, const std::int32_t* sums) {
           reals_of.write(sums, units, end - begin, unit, units, real + begin * width + unit, width);
         });
     return;
   }
-  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(form.rows() * width));
+  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(sums.rows() * width));
   const auto reals = std::make_shared<const RealSums>(sums_, std::move(scales), clamp);
   real_ = detail::TensorAccess::lazy(
-      {form.rows(), width}, {reals->grain(),
+      {sums.rows(), width}, {reals->grain(),
                              [reals](std::size_t begin, std::size_t end, float* out, MemoryParts) {
                                reals->write(begin, end, out);
                              },
@@ -264,7 +264,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
     if (!limits) limits = found;
     limits->include(found);
   };
-  form.compute(x_codes, sums_.get(), measure);
+  sums.compute(x_codes, sums_.get(), measure);
   if (limits) detail::TensorAccess::set_limits(real_, *limits);
 }
 

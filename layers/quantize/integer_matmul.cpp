@@ -4,7 +4,6 @@
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/core/transpose.h>
-#include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/integer_matmul.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_config.h>
@@ -12,6 +11,7 @@
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/real_sums.h>
 #include <octet/layers/quantize/shared_range.h>
+#include <octet/layers/quantize/step_rules.h>
 #include <octet/runtime/operators/batch_matmul.h>
 
 #include <algorithm>

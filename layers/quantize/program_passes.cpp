@@ -5,6 +5,7 @@
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/shared_range.h>
 #include <octet/layers/quantize/step_rules.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +14,54 @@
 
 namespace octet {
 namespace {
+
+/// Whether an exported model computes a step that reads values of the forms `read` on integers.
+bool is_on_integers(const Step& step, std::span<const ValueForm> read) {
+  const StepScheme& scheme = *step.scheme;
+  const ResultRule rule = rule_of(step, scheme.options->rounding);
+  switch (step.kind) {
+    case Step::Kind::linear:  // Integers need a scale at both ends.
+      return scheme.kernel != nullptr && scheme.result != nullptr;
+    case Step::Kind::quantize:
+    case Step::Kind::requantize:
+      return read[0].is_integer;
+    case Step::Kind::function:
+    case Step::Kind::parameter:
+      return false;
+    case Step::Kind::op:
+      break;
+  }
+  // The table decides: indices are no integers with a scale.
+  if (step.code == OpCode::gather) return read[0].is_integer;
+  // Its inputs are quantized for it where they have other scales.
+  if (scheme.result == nullptr && rule == ResultRule::as_inputs) return true;
+  if (!std::ranges::all_of(read, &ValueForm::is_integer)) return false;
+  if (scheme.result != nullptr) return rule == ResultRule::measured;
+  const bool takes = !read[0].is_int16 || definition(step.code).takes_int16;
+  return passes_on(step) || (rule == ResultRule::fixed && takes);
+}
+
+ValueForm form_of_result(const Step& step, std::span<const ValueForm> read) {
+  const StepScheme* const scheme = step.scheme.get();
+  if (passes_on(step)) {
+    ValueForm form = read[0];
+    const auto differs = [&](const ValueForm& other) { return other.fixed_by != form.fixed_by; };
+    if (std::ranges::any_of(read, differs)) form.fixed_by.reset();
+    form.training_range = std::ranges::max(read, {}, &ValueForm::training_range).training_range;
+    if (step.kind == Step::Kind::function) form.training_range *= step.function.training_range;
+    return form;
+  }
+  if (scheme == nullptr) return {};
+  if (scheme->result != nullptr) {
+    return {.is_integer = true,
+            .is_int16 = scheme->result->spec().num_bits > 8,
+            .quantizer = scheme->result};
+  }
+  const bool is_integer = scheme->on_integers;
+  ValueForm form{.is_integer = is_integer, .is_int16 = is_integer && read[0].is_int16};
+  if (rule_of(step, scheme->options->rounding) == ResultRule::fixed) form.fixed_by = step.code;
+  return form;
+}
 
 /// Whether the inputs of a step share a scale that their quantizers give, not their operators.
 bool joins_measured(const Program& program, const Step& step) {
@@ -83,6 +132,16 @@ void append_requantize(Program& program, Step& join, std::vector<Step>& steps) {
 }
 
 }  // namespace
+
+void decide_forms(Program& program, std::span<const ValueForm> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) program.values[i].form = inputs[i];
+  for (const Step& step : program.steps) {
+    std::vector<ValueForm> read;
+    for (const std::size_t input : step.inputs) read.push_back(program.values[input].form);
+    if (step.scheme != nullptr) step.scheme->on_integers = is_on_integers(step, read);
+    program.values[step.result].form = form_of_result(step, read);
+  }
+}
 
 void share_ranges(Program& program) {
   std::map<const Quantizer*, StepScheme*> first;

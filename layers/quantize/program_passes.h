@@ -4,11 +4,15 @@
 
 #include <span>
 
-// The passes over the program of a quantized network, once all layers have emitted. With
-// decide_forms() of step_rules.h in front, they run in the order in which they stand here. What
-// changes the network before it has a program is in model_passes.h.
+// The passes over the program of a quantized network, once all layers have emitted, in the order in
+// which they run. What is asked of the network before it has a program is in model_passes.h.
 
 namespace octet {
+
+/// Decides which steps compute on integers, StepScheme::on_integers, and what each value holds,
+/// Program::Value::form: once, for training and for lower(). The first values of the program, which
+/// come from outside, have the forms `inputs`; others from outside are real.
+void decide_forms(Program& program, std::span<const ValueForm> inputs = {});
 
 /// Lets steps that have one quantizer observe one range, as those that a scan repeats: sets
 /// StepScheme::shared. The quantizer of a parameter needs none, since its values are those of now.

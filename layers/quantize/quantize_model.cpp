@@ -7,6 +7,7 @@
 #include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/float_model.h>
 #include <octet/layers/quantize/model_passes.h>
+#include <octet/layers/quantize/program_passes.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -76,8 +77,8 @@ Plan plan_of(const Layer& layer, const QuantizeOptions& options, std::string_vie
   }
 }
 
-/// How an unmarked layer that feeds a marked one is quantized: wholly where that is a matter of
-/// codes alone, else its result; not at all where it has no quantizer for it.
+/// How an unmarked layer that feeds a marked one is quantized: wholly where it has no weights and
+/// reads integers, else its result alone; not at all where it has no quantizer for that.
 Plan plan_of_feeder(const Model& model, std::size_t i, const std::vector<Plan>& plans,
                     const QuantizeOptions& options) {
   const Layer& layer = *model.layers()[i];

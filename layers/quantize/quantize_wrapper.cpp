@@ -108,8 +108,8 @@ void QuantizeWrapper::require_linear_alone() const {
                   layer_->name(), layer_->type()));
 }
 
-/// The position of the step whose result has the quantizer of the layer's: what stands in front of
-/// a softmax, sigmoid or tanh that ends a layer with a kernel.
+/// The position of the step whose result the quantizer of the layer's result measures: the step in
+/// front of a softmax, sigmoid or tanh that ends a layer with a kernel.
 std::size_t QuantizeWrapper::step_of_result(std::span<const Step> steps, ResultRule rule) const {
   const std::size_t last = steps.size() - 1;
   if (!has_kernel()) {
@@ -144,9 +144,9 @@ namespace {
 /// null for one with weights, which change.
 std::shared_ptr<PreparedStep> prepared_for(const Step& step, std::span<const Step> earlier) {
   if (step.kind != Step::Kind::op) return nullptr;
-  if (step.shared_range) {
+  if (step.range_key) {
     const auto repeats = [&step](const Step& other) {
-      return other.shared_range == step.shared_range && other.kind == step.kind &&
+      return other.range_key == step.range_key && other.kind == step.kind &&
              other.code == step.code && other.attributes == step.attributes &&
              other.numbers == step.numbers && other.scheme != nullptr;
     };

@@ -4,6 +4,7 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/program/float_linear.h>
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/linear_operator.h>
 #include <octet/layers/quantize/integer_linear.h>
@@ -113,9 +114,9 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   return finished(scheme, apply_activation(step.clamp, y), in);
 }
 
-/// The PAD in front of the operator, and a clamp that is one of its own behind the sums, read and
-/// give what `in.before` is given.
-Tensor integer_linear(const Step& step, const LayerWeights& weights, const StepInputs& in) {
+/// Computes sums of int8 products; gives `in.before` also what the PAD in front of the operator and
+/// the sums before a clamp of its own would be in the file.
+Tensor int8_linear(const Step& step, const LayerWeights& weights, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
                            scheme.options->rounding, scheme.owner, scheme.kernel->learned_range(),
@@ -142,7 +143,7 @@ Tensor int16_linear(const Step& step, const LayerWeights& weights, const StepInp
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
 
-Tensor quantized_linear(const Step& step, const StepInputs& in) {
+Tensor run_linear(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   if (step.folded != nullptr && step.folded->uses_batch(in.context)) {
     return with_statistics_of_batch(step, in);
@@ -154,11 +155,11 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
     const Tensor linear = fake_quant_linear(step, weights, in.x[0]);
     return finished(scheme, apply_activation(step.clamp, linear), in);
   }
-  return is_int16(in.x[0]) ? int16_linear(step, weights, in) : integer_linear(step, weights, in);
+  return is_int16(in.x[0]) ? int16_linear(step, weights, in) : int8_linear(step, weights, in);
 }
 
 /// QUANTIZE: of real values, or of integers that get another scale.
-Tensor quantized(const Step& step, const StepInputs& in) {
+Tensor run_quantize(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Tensor& x = in.x[0];
   watch_result(scheme, x, in.context);
@@ -169,7 +170,7 @@ Tensor quantized(const Step& step, const StepInputs& in) {
 /// Values that are joined with others and may not have their scale: in training, ranges may have
 /// moved since they were quantized. If a Dropout has widened the range of one of the joined, the
 /// scale of all fits the widest, so that nothing is clipped.
-Tensor requantized(const Step& step, const StepInputs& in) {
+Tensor run_requantize(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Quantizer& common = *scheme.common;
   const Tensor& x = in.x[0];
@@ -221,7 +222,7 @@ Tensor fixed(const Step& step, const StepInputs& in) {
   return integer_operator(step, in, real, /*clips=*/false, {});
 }
 
-Tensor quantized_operator(const Step& step, const StepInputs& in) {
+Tensor run_operator(const Step& step, const StepInputs& in) {
   if (step.scheme->result != nullptr) return measured(step, in);
   switch (rule_of(step, step.scheme->options->rounding)) {
     case ResultRule::as_inputs:
@@ -242,16 +243,16 @@ Tensor quantized_operator(const Step& step, const StepInputs& in) {
 Tensor run_quantized(const Step& step, const StepInputs& in) {
   switch (step.kind) {
     case Step::Kind::quantize:
-      return quantized(step, in);
+      return run_quantize(step, in);
     case Step::Kind::requantize:
-      return requantized(step, in);
+      return run_requantize(step, in);
     case Step::Kind::linear:
-      return quantized_linear(step, in);
+      return run_linear(step, in);
     case Step::Kind::function:
     case Step::Kind::parameter:
       return finished(*step.scheme, run_in_floats(step, in), in);
     case Step::Kind::op:
-      return quantized_operator(step, in);
+      return run_operator(step, in);
   }
   throw InvalidArgument("quantized step: a kind outside the enumeration");
 }

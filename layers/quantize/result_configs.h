@@ -9,8 +9,8 @@
 
 namespace octet {
 
-/// Quantizes a result and leaves the kernel alone: for layers in front of a marked one. What they
-/// read lies on no grid, so that a ReLU6 has none to keep.
+/// Quantizes a result and leaves the kernel alone: for layers in front of a marked one. Their
+/// inputs are real values, so that a ReLU6 has no scale to keep.
 class ResultOnlyConfig : public Default8BitQuantizeConfig {
  public:
   using Default8BitQuantizeConfig::Default8BitQuantizeConfig;

@@ -14,11 +14,6 @@
 
 namespace octet {
 
-/// Decides which steps compute on integers, StepScheme::on_integers, and what each value holds,
-/// Program::Value::form: once, for training and for lower(). The first values of the program, which
-/// come from outside, have the forms `inputs`; others from outside are real.
-void decide_forms(Program& program, std::span<const ValueForm> inputs = {});
-
 /// Where the scale and the zero point of a step's result come from, unless its StepScheme has a
 /// quantizer for it.
 ResultRule rule_of(const Step& step, Rounding rounding);
@@ -29,7 +24,8 @@ bool passes_on(const Step& step);
 /// Whether a layer computes Graph::linear() and nothing else.
 bool is_linear_alone(const Layer& layer);
 
-/// Whether the layer looks up what it reads, which has no scale, in a table, moved or as it is.
+/// Whether the layer looks up a table by what it reads, moved first or not, so that its input are
+/// indices, which have no scale.
 bool reads_indices(const Layer& layer);
 
 /// Whether each value of the layer's result is one of its input's, whatever that holds.
@@ -45,5 +41,11 @@ bool measures_result(const Step& step, Rounding rounding);
 /// quantizer, where it has one.
 QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
                           const std::optional<QuantParams>& measured, const std::string& owner);
+
+/// Throws InvalidArgument, naming `owner`, unless the quantized values of `params` are those that
+/// operators clamp to: all of int8, or, where a ReLU or ReLU6 clamps at the zero point
+/// (`clamps_at_zero`), the highest; or all of int16 with the zero point 0.
+void require_operator_range(const QuantParams& params, bool clamps_at_zero,
+                            const std::string& owner);
 
 }  // namespace octet

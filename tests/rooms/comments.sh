@@ -15,6 +15,7 @@ find . -path ./build -prune -o \( -name '*.h' -o -name '*.cpp' \) -print0 | sort
       bad = 1
     }
   }
+  /\/\/\/< (Of|That|Those|The same|One of) / { print FILENAME ":" FNR ":" $0; bad = 1 }
   # A line behind an empty one of the same comment continues it.
   { begins = !/^ *\/\// }
   END {

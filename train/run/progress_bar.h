@@ -12,8 +12,8 @@ namespace octet {
 /// second, time left), elsewhere one plain line at the epoch's end, which ends in the time left.
 /// Quantized models show the simulated and the integer accuracy side by side, and in how many test
 /// images they disagree. The loss on the test set and TrainerOptions::metrics follow.
-/// Of several ranks rank 0 alone shows it. Output that fails, on a terminal that has gone or a full
-/// disk, never ends the training.
+/// Rank 0 alone shows it where there are several. Output that fails, on a terminal that has gone or
+/// a full disk, never ends the training.
 class ProgressBar : public Callback {
  public:
   enum class Style { automatic, bar, lines };
