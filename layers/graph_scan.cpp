@@ -72,8 +72,10 @@ Index Graph::times_of(std::span<const GraphValue> x) const {
   const Index steps = shape(x[0]).rank() == 0 ? 0 : shape(x[0])[0];
   for (const GraphValue sequence : x) {
     if (steps > 0 && shape(sequence).rank() > 0 && shape(sequence)[0] == steps) continue;
-    fail(fmt::format("expected sequences [steps, ...] of one length of at least 1, found {} and {}",
-                     shape(x[0]).to_string(), shape(sequence).to_string()));
+    fail(
+        fmt::format("expected sequences [steps, ...] of one length of at least 1, found {} and {}; "
+                    "cut or pad them to one length",
+                    shape(x[0]).to_string(), shape(sequence).to_string()));
   }
   if (steps > kMostTimes) {
     fail(

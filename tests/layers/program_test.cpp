@@ -212,6 +212,17 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
       },
       {"slice", "[0, 3)", "axis 3"});
   refused([](Graph& g, auto x) { return std::vector{g.transpose(x[0], {0, 1, 1})}; }, {"permute"});
+  const auto last_of_scan = [](Graph& g, const std::vector<GraphValue>& sequences) {
+    return std::vector{g.scan(sequences, {}, [](std::span<const GraphValue> x_t, GraphValue) {
+                          return x_t[0];
+                        }).back()};
+  };
+  refused([&](Graph& g, auto /*x*/) { return last_of_scan(g, {}); }, {"scan", "found none"});
+  refused(
+      [&](Graph& g, auto x) {
+        return last_of_scan(g, {x[0], g.slice(x[0], {{0, 3}, {0, 4}, {0, 2}})});
+      },
+      {"scan", "[4, 4, 2]", "[3, 4, 2]", "one length"});
 }
 
 TEST(Graph, ValuesOfOneSuffixAreNumberedAndTheResultHasTheName) {
