@@ -1,6 +1,8 @@
 // Recurrent layers compute their formulas and gradients, with masks, dropout and truncation.
 
 #include <octet/layers/layers.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/ranges.h>
 #include <octet/tests/layers/drawn_layers.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -343,6 +346,39 @@ TEST_P(RecurrentLayers, HaveTheGradientsOfTheirFormula) {
   expect_gradients(*GetParam().make(2, {}), shapes);
   expect_gradients(*GetParam().make(2, {.return_sequences = true, .masked = true}),
                    {Shape{3, 2}, Shape{3}});
+}
+
+/// By step of time: how far integers of a model of one recurrent layer are from its floats.
+std::vector<double> errors_by_step(const RecurrentCase& of, Index steps) {
+  Model model("m");
+  const Value x = model.input({steps, kFeatures});
+  model.output(model.add(of.make(16, {.return_sequences = true}), {x}));
+  model.build(1);
+  const Tensor samples = Tensor::normal({8, steps, kFeatures}, Random(7), 0.0F, 1.0F);
+  const Tensor real = model.forward(samples);
+  Model quantized = quantize_model(model);
+  calibrate(quantized, samples);
+  const Tensor integers = quantized.forward(samples);
+  std::vector<double> errors(static_cast<std::size_t>(steps));
+  const std::size_t units = 16;
+  for (std::size_t i = 0; i < real.span().size(); ++i) {
+    const double difference = static_cast<double>(real.span()[i]) - integers.span()[i];
+    errors[i / units % errors.size()] += std::abs(difference) / (8.0 * units);
+  }
+  return errors;
+}
+
+TEST_P(RecurrentLayers, OnIntegersDoNotDriftOverALongSequence) {
+  const std::vector<double> errors = errors_by_step(GetParam(), 240);
+  const auto mean = [&](std::size_t begin, std::size_t count) {
+    const auto first = errors.begin() + static_cast<std::ptrdiff_t>(begin);
+    return std::accumulate(first, first + static_cast<std::ptrdiff_t>(count), 0.0) /
+           static_cast<double>(count);
+  };
+  const double settled = mean(40, 40);
+  EXPECT_GT(settled, 0.0);
+  EXPECT_LT(settled, 0.03);
+  EXPECT_LT(mean(200, 40), 1.2 * settled);
 }
 
 TEST(GRU, JoinsTheStatesOfAsManySteps) {
