@@ -92,7 +92,10 @@ TEST_P(DamagedBits, FlippedInEveryByte) {
   const auto& [name, bit] = GetParam();
   CorpusFile file(name);
   const auto mask = static_cast<std::uint8_t>(1U << bit);
-  for (std::uint8_t& byte : file.bytes) {
+  // A checkpoint takes a thousand times as long as others: two bits of each of its bytes.
+  const std::size_t step = std::string_view(name).starts_with("checkpoint/") ? 4 : 1;
+  for (std::size_t i = bit % step; i < file.bytes.size(); i += step) {
+    std::uint8_t& byte = file.bytes[i];
     byte = static_cast<std::uint8_t>(byte ^ mask);
     file.run(file.bytes.size());
     byte = static_cast<std::uint8_t>(byte ^ mask);
