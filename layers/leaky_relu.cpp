@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/arithmetic/comparisons.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/layers/graph.h>
@@ -32,16 +33,11 @@ std::unique_ptr<Layer> LeakyReLU::clone() const { return std::make_unique<LeakyR
 
 /// max(x, 0) + alpha min(x, 0).
 Tensor float_forms::leaky_relu(const FloatCall& call) {
-  const Tensor& x = call.x[0];
-  const auto slope = [alpha = call.as<LeakyReluAttributes>().alpha](float v) {
-    return v > 0.0F ? 1.0F : alpha;
-  };
-  const Tensor y = detail::map(
-      Work::map_floats, [slope](float v) { return slope(v) * v; }, x);
-  return record("leaky_relu", y, {x}, [x = x.detach(), slope](const Tensor& g) {
-    return std::vector<Tensor>{detail::map(
-        Work::map_floats, [slope](float gv, float v) { return slope(v) * gv; }, g, x)};
-  });
+  const float alpha = call.as<LeakyReluAttributes>().alpha;
+  return smooth(
+      "leaky_relu", Work::map_floats, call.x[0],
+      [alpha](float v) { return detail::leaky_relu(v, alpha); },
+      [alpha](float v) { return detail::leaky_relu_slope(v, alpha); });
 }
 
 }  // namespace octet

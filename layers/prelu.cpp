@@ -9,19 +9,6 @@
 #include <cmath>
 
 namespace octet {
-namespace {
-
-/// min(x, 0), which passes the gradient at 0, where relu() does not.
-Tensor negative_part(const Tensor& x) {
-  const Tensor y = detail::map(
-      Work::map_floats, [](float v) { return v > 0.0F ? 0.0F : v; }, x);
-  return record("negative_part", y, {x}, [x = x.detach()](const Tensor& g) {
-    return std::vector<Tensor>{detail::map(
-        Work::map_floats, [](float gv, float v) { return v > 0.0F ? 0.0F : gv; }, g, x)};
-  });
-}
-
-}  // namespace
 
 PReLU::PReLU(float alpha, std::string name) : Layer(std::move(name)), start_(alpha) {
   if (!std::isfinite(alpha)) {
@@ -52,8 +39,6 @@ void PReLU::make_tensors(std::span<const Shape> input_shapes, const Random& /*ra
 }
 
 /// max(x, 0) + alpha min(x, 0); alpha broadcasts to x.
-Tensor float_forms::prelu(const FloatCall& call) {
-  return add(octet::relu(call.x[0]), mul(negative_part(call.x[0]), call.x[1]));
-}
+Tensor float_forms::prelu(const FloatCall& call) { return octet::prelu(call.x[0], call.x[1]); }
 
 }  // namespace octet

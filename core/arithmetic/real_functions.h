@@ -20,6 +20,9 @@ inline float logarithm(float x) {
 /// 1 / x; 0 where the logarithm is infinite, so that training goes on.
 inline float logarithm_slope(float x) { return x > 0.0F ? 1.0F / x : 0.0F; }
 
+/// 1 / sqrt(x), whose parts IEEE 754 rounds.
+inline float inverse_square_root(float x) { return 1.0F / std::sqrt(x); }
+
 /// The derivative of the square root; 0 at 0, where it is infinite.
 inline float square_root_slope(float x) { return x > 0.0F ? 0.5F / std::sqrt(x) : 0.0F; }
 

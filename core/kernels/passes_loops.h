@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/arithmetic/comparisons.h>
 #include <octet/core/kernels/batch_norm_loops.h>
 #include <octet/core/kernels/code_loops.h>
 #include <octet/core/kernels/depthwise_loops.h>
@@ -71,9 +72,7 @@ static void real_sums(const std::int32_t* __restrict sums, std::size_t size,
 static void add_bias(float* __restrict y, std::size_t size, const float* __restrict bias, float lo,
                      float hi) {
   for (std::size_t j = 0; j < size; ++j) {
-    const float sum = y[j] + bias[j];
-    const float above = sum <= lo ? lo : sum;
-    y[j] = above >= hi ? hi : above;
+    y[j] = detail::clamped(y[j] + bias[j], lo, hi);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/arithmetic/comparisons.h>
 #include <octet/core/arithmetic/sigmoid.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
@@ -53,16 +54,14 @@ void check_rows(std::string_view operation, const Tensor& x) {
 }  // namespace
 
 Tensor relu(const Tensor& x) {
-  // Not max(x, 0): a NaN fails the comparison and stays.
   return activate(
-      "relu", Work::map_floats, x, [](float v) { return v <= 0.0F ? 0.0F : v; },
+      "relu", Work::map_floats, x, [](float v) { return detail::relu(v); },
       [](float g, float y) { return y <= 0.0F ? 0.0F : g; });
 }
 
 Tensor relu6(const Tensor& x) {
   return activate(
-      "relu6", Work::map_floats, x,
-      [](float v) { return v <= 0.0F ? 0.0F : (v >= 6.0F ? 6.0F : v); },
+      "relu6", Work::map_floats, x, [](float v) { return detail::clamped(v, 0.0F, 6.0F); },
       [](float g, float y) { return y <= 0.0F || y >= 6.0F ? 0.0F : g; });
 }
 
@@ -82,14 +81,14 @@ namespace {
 
 constexpr std::size_t kCodes = 256;
 
-/// e^(x - m) for all pairs of real values of int8 with m among `largest`, [m, x].
-std::vector<float> exps_of_codes(const QuantParams& params,
+/// e^(beta (x - m)) for all pairs of real values of int8 with m among `largest`, [m, x].
+std::vector<float> exps_of_codes(const QuantParams& params, float beta,
                                  const std::array<bool, kCodes>& largest) {
   const std::array<float, kCodes> real = detail::reals_of_codes(params);
   std::vector<float> exps(kCodes * kCodes);
   for (std::size_t m = 0; m < kCodes; ++m) {
     for (std::size_t i = 0; largest[m] && i <= m; ++i) {
-      exps[m * kCodes + i] = std::exp(real[i] - real[m]);
+      exps[m * kCodes + i] = std::exp(beta * (real[i] - real[m]));
     }
   }
   return exps;
@@ -116,7 +115,7 @@ void softmax_of_codes(const std::int8_t* x, std::size_t columns, const std::uint
 }
 
 /// The softmax of int8 of one scale: exponentials are looked up, the same bits.
-Tensor softmax_of_codes(const Tensor& x, const std::int8_t* codes) {
+Tensor softmax_of_codes(const Tensor& x, float beta, const std::int8_t* codes) {
   constexpr std::size_t kTogether = 4;
   Tensor y(x.shape());
   float* const out = y.mutable_data();
@@ -129,7 +128,7 @@ Tensor softmax_of_codes(const Tensor& x, const std::int8_t* codes) {
     largest[i] = static_cast<std::uint8_t>(most + 128);
     seen[largest[i]] = true;
   }
-  const std::vector<float> exps = exps_of_codes(*x.quantization(), seen);
+  const std::vector<float> exps = exps_of_codes(*x.quantization(), beta, seen);
   parallel_for(rows, detail::row_grain(Work::map_floats, x.dim(-1)),
                [&](std::size_t begin, std::size_t end) {
                  std::size_t i = begin;
@@ -145,28 +144,28 @@ Tensor softmax_of_codes(const Tensor& x, const std::int8_t* codes) {
   return y;
 }
 
-Tensor softmax_values(const Tensor& x) {
+Tensor softmax_values(const Tensor& x, float beta) {
   const detail::StoredIntegers stored = detail::TensorAccess::integers(x);
   const auto* const codes = stored.as<std::int8_t>();
   const auto& params = x.quantization();
   // A table for all pairs pays where there are more values.
   if (codes != nullptr && params != nullptr && !params->per_channel() &&
       static_cast<std::size_t>(x.size()) > kCodes * kCodes) {
-    return softmax_of_codes(x, codes);
+    return softmax_of_codes(x, beta, codes);
   }
   Tensor y(x.shape());
   for_each_row(x, [&](Index offset, Index columns) {
-    detail::softmax_row(x.data() + offset, columns, y.mutable_data() + offset);
+    detail::softmax_row(x.data() + offset, columns, y.mutable_data() + offset, beta);
   });
   return y;
 }
 
 }  // namespace
 
-Tensor softmax(const Tensor& x) {
+Tensor softmax(const Tensor& x, float beta) {
   check_rows("softmax", x);
-  const Tensor y = softmax_values(x);
-  const auto backward = [y = y.detach()](const Tensor& g) {
+  const Tensor y = softmax_values(x, beta);
+  const auto backward = [y = y.detach(), beta](const Tensor& g) {
     Tensor grad(y.shape());
     for_each_row(y, [&](Index offset, Index columns) {
       const float* p = y.data() + offset;
@@ -174,7 +173,9 @@ Tensor softmax(const Tensor& x) {
       double dot = 0.0;
       for (Index j = 0; j < columns; ++j) dot += static_cast<double>(p[j]) * upstream[j];
       float* out = grad.mutable_data() + offset;
-      for (Index j = 0; j < columns; ++j) out[j] = p[j] * (upstream[j] - static_cast<float>(dot));
+      for (Index j = 0; j < columns; ++j) {
+        out[j] = beta * p[j] * (upstream[j] - static_cast<float>(dot));
+      }
     });
     return std::vector<Tensor>{grad};
   };

@@ -15,10 +15,10 @@ Tensor sigmoid(const Tensor& x);
 /// (e^x - e^-x) / (e^x + e^-x).
 Tensor tanh(const Tensor& x);
 
-/// e^(x - m) / sum(e^(x - m)) over the last axis, m its largest element: no finite x overflows.
-/// A row that holds NaN or +inf, or nothing but -inf, comes out as NaN. A scalar throws
-/// InvalidArgument.
-Tensor softmax(const Tensor& x);
+/// e^(beta (x - m)) / sum(e^(beta (x - m))) over the last axis, m its largest element: no finite x
+/// overflows where beta is above 0. A row that holds NaN or +inf, or nothing but -inf, comes out as
+/// NaN. A scalar throws InvalidArgument.
+Tensor softmax(const Tensor& x, float beta = 1.0F);
 /// x - m - log(sum(e^(x - m))) over the last axis: the logarithm of softmax, without its underflow.
 /// NaN and errors as in softmax.
 Tensor log_softmax(const Tensor& x);

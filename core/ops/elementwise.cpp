@@ -1,4 +1,6 @@
 #include <fmt/core.h>
+#include <octet/core/arithmetic/comparisons.h>
+#include <octet/core/arithmetic/real_functions.h>
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
@@ -84,9 +86,7 @@ Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation) {
   if (activation == FusedActivation::none) return add(a, b);
   const auto [lo, hi] = real_limits(activation);
   const auto clamped_sum = [lo = lo, hi = hi](float p, float q) {
-    const float sum = p + q;
-    const float above = sum <= lo ? lo : sum;
-    return above >= hi ? hi : above;
+    return detail::clamped(p + q, lo, hi);
   };
   const Tensor y = detail::map_where_read(clamped_sum, a, b);
   const GradientWindow window{-std::numeric_limits<float>::infinity(),
@@ -126,18 +126,25 @@ Tensor div(const Tensor& a, const Tensor& b) {
 }
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
-  // False comparisons with NaN let the NaN through from either side.
   return binary(
-      "maximum", a, b, [](float p, float q) { return p > q || p != p ? p : q; },
+      "maximum", a, b, [](float p, float q) { return detail::larger(p, q); },
       [](float g, float p, float q) { return share(g, p < q, p == q); },
       [](float g, float p, float q) { return share(g, q < p, p == q); });
 }
 
 Tensor minimum(const Tensor& a, const Tensor& b) {
   return binary(
-      "minimum", a, b, [](float p, float q) { return p < q || p != p ? p : q; },
+      "minimum", a, b, [](float p, float q) { return detail::smaller(p, q); },
       [](float g, float p, float q) { return share(g, p > q, p == q); },
       [](float g, float p, float q) { return share(g, q > p, p == q); });
+}
+
+Tensor prelu(const Tensor& x, const Tensor& alpha) {
+  // Sums as of two ops, max(x, 0) and alpha min(x, 0): no gradient is -0.
+  return binary(
+      "prelu", x, alpha, [](float v, float a) { return detail::prelu(v, a); },
+      [](float g, float v, float a) { return (v <= 0.0F ? 0.0F : g) + (v > 0.0F ? 0.0F : g * a); },
+      [](float g, float v, float) { return g * detail::negative_part(v); });
 }
 
 Tensor neg(const Tensor& x) {
@@ -162,6 +169,16 @@ Tensor sqrt(const Tensor& x) {
   return unary(
       "sqrt", Work::map_floats, x, [](float v) { return std::sqrt(v); },
       [](float g, float, float y) { return 0.5F * g / y; }, BackwardReads::result);
+}
+
+Tensor rsqrt(const Tensor& x) {
+  return unary(
+      "rsqrt", Work::map_floats, x, [](float v) { return detail::inverse_square_root(v); },
+      [](float g, float v, float y) {
+        const float root = std::sqrt(v);
+        return 0.5F * (-(g / root) * y) / root;
+      },
+      BackwardReads::inputs_and_result);
 }
 
 Tensor square(const Tensor& x) {

@@ -20,6 +20,8 @@ Tensor div(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
 /// The smaller of a and b. Where they are equal, each gets half of the gradient, as in PyTorch.
 Tensor minimum(const Tensor& a, const Tensor& b);
+/// max(x, 0) + alpha min(x, 0). The gradient at 0 is that below it.
+Tensor prelu(const Tensor& x, const Tensor& alpha);
 
 /// -x.
 Tensor neg(const Tensor& x);
@@ -29,6 +31,8 @@ Tensor exp(const Tensor& x);
 Tensor log(const Tensor& x);
 /// The square root; NaN below 0. The gradient at 0 is infinite.
 Tensor sqrt(const Tensor& x);
+/// 1 / sqrt(x); NaN below 0. Infinite at 0, as its gradient is.
+Tensor rsqrt(const Tensor& x);
 /// x^2.
 Tensor square(const Tensor& x);
 /// |x|. The gradient at 0 is 0.

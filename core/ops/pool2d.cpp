@@ -3,6 +3,7 @@
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/pool.h>
 #include <octet/core/ops/pool2d.h>
 #include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/ops/window_internal.h>
@@ -20,15 +21,19 @@
 namespace octet {
 namespace {
 
+using detail::count_pixels;
+using detail::for_each_pixel;
+using detail::for_each_window;
+using detail::Pooling;
+using detail::PoolSplit;
 using detail::TensorAccess;
 
-struct Pooling {
-  Window window;
-  Index images, channels;
-
-  Shape input_shape() const { return {images, window.y.input, window.x.input, channels}; }
-  Shape output_shape() const { return {images, window.y.output, window.x.output, channels}; }
-};
+Shape input_shape(const Pooling& p) {
+  return {p.images, p.window.y.input, p.window.x.input, p.channels};
+}
+Shape output_shape(const Pooling& p) {
+  return {p.images, p.window.y.output, p.window.x.output, p.channels};
+}
 
 Pooling pooling_of(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
   check_images(operation, x);
@@ -41,57 +46,6 @@ Pooling pooling_of(std::string_view operation, const Tensor& x, const Pool2DOpti
           x.dim(0), x.dim(3)};
 }
 
-/// What threads divide among them: whole images where windows add to pixels that they share.
-enum class Split { outputs, images };
-
-/// Calls body(o, input, output) for every window, where `input` and `output` are the offsets of the
-/// image and of the output's pixel. Each thread has a body of its own, from make_body().
-template <class MakeBody>
-void for_each_window(const Pooling& p, Split split, MakeBody&& make_body) {
-  const Index outputs = p.window.outputs();
-  const Index item = split == Split::images ? outputs : 1;
-  const auto items = static_cast<std::size_t>(p.images * outputs / item);
-  const auto pixels = static_cast<std::size_t>(item * p.window.taps() * p.channels);
-  const std::size_t least = parallel_grain(Work::map_floats, pixels);
-  parallel_for(items, thread_share(items, least), [&](std::size_t begin, std::size_t end) {
-    auto body = make_body();
-    const Index last = static_cast<Index>(end) * item;
-    for (Index row = static_cast<Index>(begin) * item; row < last; ++row) {
-      body(row % outputs, row / outputs * p.window.inputs() * p.channels, row * p.channels);
-    }
-  });
-}
-
-/// Calls body(windows, input, output) for every line of windows side by side, with the offsets of
-/// its first pixel and of its first output.
-template <class Body>
-void for_each_line(const Pooling& p, Body&& body) {
-  const WindowAxis& y = p.window.y;
-  const WindowAxis& x = p.window.x;
-  const Index line = x.input * p.channels;
-  const PoolWindows windows{y.kernel, x.kernel, line, p.channels, x.output};
-  const auto lines = static_cast<std::size_t>(p.images * y.output);
-  const auto pixels = static_cast<std::size_t>(y.kernel * line);
-  const std::size_t least = parallel_grain(Work::map_floats, pixels);
-  parallel_for(lines, thread_share(lines, least), [&](std::size_t begin, std::size_t end) {
-    for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
-      const Index top = i / y.output * y.input + i % y.output * y.kernel;
-      body(windows, top * line, i * x.output * p.channels);
-    }
-  });
-}
-
-/// Whether `value` takes the place of the `largest` so far.
-bool exceeds(float value, float largest) { return !(value <= largest) && largest == largest; }
-bool exceeds(std::int8_t value, std::int8_t largest) { return value > largest; }
-
-void largest_of_line(const float* x, const PoolWindows& windows, float* y) {
-  kernels().passes.max_pool(x, windows, y);
-}
-void largest_of_line(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y) {
-  kernels().passes.max_pool_codes(x, windows, y);
-}
-
 void gradient_of_line(const float* x, const float* g, const PoolWindows& windows, float* dx) {
   kernels().passes.max_pool_gradient(x, g, windows, dx);
 }
@@ -102,42 +56,18 @@ void gradient_of_line(const std::int8_t* x, const float* g, const PoolWindows& w
   gradient_of_line(numbers.data(), g, windows, dx);
 }
 
-/// Writes the largest value of every window, of floats or of quantized values.
-template <class T>
-void largest_values(const Pooling& p, const T* x, T* y) {
-  if (p.window.is_tiling()) {
-    return for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
-      largest_of_line(x + input, windows, y + output);
-    });
-  }
-  for_each_window(p, Split::outputs, [&] {
-    return [&](Index o, Index input, Index output) {
-      T* largest = y + output;
-      bool first = true;
-      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
-        const T* values = x + input + pixel * p.channels;
-        if (first) std::copy_n(values, p.channels, largest);
-        first = false;
-        for (Index c = 0; c < p.channels; ++c) {
-          largest[c] = exceeds(values[c], largest[c]) ? values[c] : largest[c];
-        }
-      });
-    };
-  });
-}
-
 /// Adds to dx.
 template <class T>
 void add_max_gradient(const Pooling& p, const T* x, const float* g, float* dx) {
   const auto channels = static_cast<std::size_t>(p.channels);
-  for_each_window(p, Split::images, [&] {
+  for_each_window(p, PoolSplit::images, [&] {
     return [&, largest = std::vector<T>(channels), place = std::vector<Index>(channels)](
                Index o, Index input, Index output) mutable {
       bool first = true;
-      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
+      for_each_pixel(p.window, o, [&](Index pixel) {
         const T* values = x + input + pixel * p.channels;
         for (std::size_t c = 0; c < channels; ++c) {
-          if (!first && !exceeds(values[c], largest[c])) continue;
+          if (!first && !detail::exceeds(values[c], largest[c])) continue;
           largest[c] = values[c];
           place[c] = pixel;
         }
@@ -155,49 +85,26 @@ template <class T>
 Tensor max_gradient(const Pooling& p, const T* x, const float* g) {
   const auto is_cut = [](const WindowAxis& axis) { return axis.input % axis.kernel != 0; };
   if (!p.window.is_tiling()) {
-    Tensor dx = Tensor::zeros(p.input_shape());
+    Tensor dx = Tensor::zeros(input_shape(p));
     add_max_gradient(p, x, g, dx.mutable_data());
     return dx;
   }
   // Pixels behind the last window are in none.
-  Tensor dx = is_cut(p.window.y) || is_cut(p.window.x) ? Tensor::zeros(p.input_shape())
-                                                       : Tensor(p.input_shape());
+  Tensor dx = is_cut(p.window.y) || is_cut(p.window.x) ? Tensor::zeros(input_shape(p))
+                                                       : Tensor(input_shape(p));
   float* pixels = dx.mutable_data();
-  for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
+  detail::for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
     gradient_of_line(x + input, g + output, windows, pixels + input);
   });
   return dx;
 }
 
-Index count_taps(const Window& window, Index o) {
-  const Index oy = o / window.x.output;
-  const Index ox = o % window.x.output;
-  return (window.y.end(oy) - window.y.begin(oy)) * (window.x.end(ox) - window.x.begin(ox));
-}
-
-void mean_values(const Pooling& p, const float* x, float* y) {
-  const auto channels = static_cast<std::size_t>(p.channels);
-  for_each_window(p, Split::outputs, [&] {
-    return [&, sums = std::vector<double>(channels)](Index o, Index input, Index output) mutable {
-      std::ranges::fill(sums, 0.0);
-      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
-        const float* values = x + input + pixel * p.channels;
-        for (std::size_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(values[c]);
-      });
-      const auto count = static_cast<double>(count_taps(p.window, o));
-      for (std::size_t c = 0; c < channels; ++c) {
-        y[output + static_cast<Index>(c)] = static_cast<float>(sums[c] / count);
-      }
-    };
-  });
-}
-
 void mean_gradient(const Pooling& p, const float* g, float* dx) {
-  for_each_window(p, Split::images, [&] {
+  for_each_window(p, PoolSplit::images, [&] {
     return [&](Index o, Index input, Index output) {
       const float* upstream = g + output;
-      const auto count = static_cast<float>(count_taps(p.window, o));
-      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
+      const auto count = static_cast<float>(count_pixels(p.window, o));
+      for_each_pixel(p.window, o, [&](Index pixel) {
         float* to = dx + input + pixel * p.channels;
         for (Index c = 0; c < p.channels; ++c) to[c] += upstream[c] / count;
       });
@@ -214,9 +121,9 @@ bool is_in_order(const QuantParams& grid) {
 
 /// Computes max pooling on the quantized values of x, from which the real values follow.
 Tensor max_pool_codes(const Tensor& x, const Pooling& pooling, detail::StoredIntegers codes) {
-  const Shape shape = pooling.output_shape();
+  const Shape shape = output_shape(pooling);
   auto largest = allocate_array<std::int8_t>(static_cast<std::size_t>(shape.size()));
-  largest_values(pooling, codes.as<std::int8_t>(), largest.get());
+  detail::max_pool(pooling, codes.as<std::int8_t>(), largest.get());
   const Tensor y = quantized_tensor(shape, x.quantization(), std::move(largest));
   const auto backward = [pooling, codes = std::move(codes)](const Tensor& g) {
     return std::vector<Tensor>{max_gradient(pooling, codes.as<std::int8_t>(), g.data())};
@@ -225,8 +132,8 @@ Tensor max_pool_codes(const Tensor& x, const Pooling& pooling, detail::StoredInt
 }
 
 Tensor max_pool_reals_as(std::string_view operation, const Tensor& x, const Pooling& pooling) {
-  Tensor y(pooling.output_shape());
-  largest_values(pooling, x.data(), y.mutable_data());
+  Tensor y(output_shape(pooling));
+  detail::max_pool(pooling, x.data(), y.mutable_data());
   return record(operation, y, {x}, [pooling, x](const Tensor& g) {
     return std::vector<Tensor>{max_gradient(pooling, x.data(), g.data())};
   });
@@ -234,10 +141,10 @@ Tensor max_pool_reals_as(std::string_view operation, const Tensor& x, const Pool
 
 Tensor average_pool_as(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
   const Pooling pooling = pooling_of(operation, x, options);
-  Tensor y(pooling.output_shape());
-  mean_values(pooling, x.data(), y.mutable_data());
+  Tensor y(output_shape(pooling));
+  detail::average_pool(pooling, x.data(), y.mutable_data());
   const auto backward = [pooling](const Tensor& g) {
-    Tensor dx = Tensor::zeros(pooling.input_shape());
+    Tensor dx = Tensor::zeros(input_shape(pooling));
     mean_gradient(pooling, g.data(), dx.mutable_data());
     return std::vector<Tensor>{dx};
   };

@@ -28,20 +28,4 @@ Window window_over(std::string_view operation, const Tensor& x, const std::array
                    const std::array<Index, 2>& stride, const std::array<Index, 2>& dilation,
                    Padding padding);
 
-/// Calls body(tap, pixel) for every tap of output `o` that lies inside the image, in row-major
-/// order.
-template <class Body>
-void for_each_tap(const Window& window, Index o, Body&& body) {
-  const WindowAxis& y = window.y;
-  const WindowAxis& x = window.x;
-  const Index oy = o / x.output;
-  const Index ox = o % x.output;
-  const Index from = x.begin(ox);
-  const Index to = x.end(ox);
-  for (Index ky = y.begin(oy); ky < y.end(oy); ++ky) {
-    const Index line = (y.first(oy) + ky * y.dilation) * x.input + x.first(ox);
-    for (Index kx = from; kx < to; ++kx) body(ky * x.kernel + kx, line + kx * x.dilation);
-  }
-}
-
 }  // namespace octet

@@ -55,7 +55,7 @@ Tensor float_forms::rsqrt(const FloatCall& call) {
   } else {
     for (const float value : x.span()) least = value > 0.0F ? std::min(least, value) : least;
   }
-  return div(1.0F, octet::sqrt(clamp(x, std::isfinite(least) ? least : 0.0F, kUnbounded)));
+  return octet::rsqrt(clamp(x, std::isfinite(least) ? least : 0.0F, kUnbounded));
 }
 
 // ---- Activations
@@ -71,8 +71,7 @@ Tensor float_forms::logistic(const FloatCall& call) { return sigmoid(call.x[0]);
 Tensor float_forms::tanh(const FloatCall& call) { return octet::tanh(call.x[0]); }
 
 Tensor float_forms::softmax(const FloatCall& call) {
-  const float beta = call.as<SoftmaxAttributes>().beta;
-  return octet::softmax(beta == 1.0F ? call.x[0] : call.x[0] * beta);
+  return octet::softmax(call.x[0], call.as<SoftmaxAttributes>().beta);
 }
 
 // ---- Windows and images

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/arithmetic/comparisons.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/binary.h>
 #include <octet/runtime/operators/float_clamp.h>
@@ -244,8 +245,7 @@ QuantParams fitting_product(std::span<const QuantParams> inputs, QuantParams mea
 }
 
 std::unique_ptr<Kernel> make_prelu(const KernelSource& source) {
-  return make_binary(source, quantized_prelu,
-                     [](float x, float a) { return x >= 0.0F ? x : a * x; });
+  return make_binary(source, quantized_prelu, [](float x, float a) { return prelu(x, a); });
 }
 
 void check_prelu(const OperatorView& view) {
@@ -255,11 +255,11 @@ void check_prelu(const OperatorView& view) {
 }
 
 std::unique_ptr<Kernel> make_maximum(const KernelSource& source) {
-  return make_binary(source, quantized_extreme, [](float a, float b) { return a > b ? a : b; });
+  return make_binary(source, quantized_extreme, [](float a, float b) { return larger(a, b); });
 }
 
 std::unique_ptr<Kernel> make_minimum(const KernelSource& source) {
-  return make_binary(source, quantized_extreme, [](float a, float b) { return a < b ? a : b; });
+  return make_binary(source, quantized_extreme, [](float a, float b) { return smaller(a, b); });
 }
 
 /// Runtimes compare the integers of operands whatever their scales.

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/patches.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/conv_2d.h>
-#include <octet/runtime/operators/float_clamp.h>
 #include <octet/runtime/operators/image_window.h>
 #include <octet/runtime/operators/int16_sums.h>
 
@@ -117,7 +117,7 @@ class FloatConv final : public Kernel {
         block_(rows_per_block(geometry, sizeof(float))),
         weights_(values_of<float>(source.input(1))),
         bias_(bias_of<float>(source)),
-        clamp_(source.op.activation()) {}
+        limits_(real_limits(source.op.activation())) {}
 
   std::size_t bytes() const override { return (weights_.size() + bias_.size()) * sizeof(float); }
   std::size_t thread_bytes(Index samples) const override {
@@ -133,8 +133,9 @@ class FloatConv final : public Kernel {
     for_blocks(a.samples * geometry_.rows(), geometry_, block_, Work::float_multiply_adds,
                [&](Index begin, Index end) {
                  for (Index g = 0; g < geometry_.groups; ++g) run_group(x, g, begin, end, y);
-                 for (Index i = begin * geometry_.filters; i < end * geometry_.filters; ++i) {
-                   y[i] = clamp_(y[i] + bias_[static_cast<std::size_t>(i % geometry_.filters)]);
+                 for (Index i = begin; i < end; ++i) {
+                   kernels().passes.add_bias(y + i * geometry_.filters, bias_.size(), bias_.data(),
+                                             limits_.lo, limits_.hi);
                  }
                });
   }
@@ -155,7 +156,7 @@ class FloatConv final : public Kernel {
   Index block_;
   std::vector<float> weights_;
   std::vector<float> bias_;
-  FloatClamp clamp_;
+  RealLimits limits_;
 };
 
 // ---- The operator

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/arithmetic/comparisons.h>
 #include <octet/core/quant/activation_range.h>
 
 namespace octet::detail {
@@ -9,9 +10,7 @@ class FloatClamp {
  public:
   explicit FloatClamp(FusedActivation activation) : limits_(real_limits(activation)) {}
 
-  float operator()(float x) const {
-    return x < limits_.lo ? limits_.lo : (x > limits_.hi ? limits_.hi : x);
-  }
+  float operator()(float x) const { return clamped(x, limits_.lo, limits_.hi); }
 
  private:
   RealLimits limits_;

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm.h>
-#include <octet/runtime/operators/float_clamp.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/operators/int16_sums.h>
 
@@ -55,7 +55,7 @@ class FloatDense final : public Kernel {
         rows_(source.input().size() / depth_),
         weights_(values_of<float>(source.input(1))),
         bias_(bias_of<float>(source)),
-        clamp_(source.op.activation()) {}
+        limits_(real_limits(source.op.activation())) {}
 
   std::size_t bytes() const override { return (weights_.size() + bias_.size()) * sizeof(float); }
   std::size_t thread_bytes(Index samples) const override {
@@ -67,7 +67,7 @@ class FloatDense final : public Kernel {
     gemm_f32(a.samples * rows_, units_, depth_, {a.input<float>(), depth_},
              {weights_.data(), depth_, Transpose::yes}, y, units_);
     for (Index i = 0; i < a.samples * rows_; ++i, y += units_) {
-      for (std::size_t j = 0; j < bias_.size(); ++j) y[j] = clamp_(y[j] + bias_[j]);
+      kernels().passes.add_bias(y, bias_.size(), bias_.data(), limits_.lo, limits_.hi);
     }
   }
 
@@ -77,7 +77,7 @@ class FloatDense final : public Kernel {
   Index rows_;
   std::vector<float> weights_;
   std::vector<float> bias_;
-  FloatClamp clamp_;
+  RealLimits limits_;
 };
 
 // ---- Rules

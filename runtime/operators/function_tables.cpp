@@ -170,7 +170,7 @@ ByteTable rsqrt_table(const KernelSource& source) {
 
 std::unique_ptr<Kernel> make_rsqrt(const KernelSource& source) {
   if (source.input().dtype != DType::float32) return make_byte_map(source);
-  return make_float_map(source, [](float x) { return 1.0F / std::sqrt(x); });
+  return make_float_map(source, inverse_square_root);
 }
 
 constexpr OperatorDefinition function_definition(

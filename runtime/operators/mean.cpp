@@ -2,7 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/round.h>
 #include <octet/runtime/operators/mean.h>
-#include <octet/runtime/operators/window_reduction.h>
+#include <octet/runtime/operators/pool_kernel.h>
 
 #include <algorithm>
 #include <bit>
@@ -28,21 +28,6 @@ void require_finite(float computed, const QuantParams& in, const QuantParams& ou
       fmt::format("MEAN: what it computes of input scale {} and output scale {} is beyond float32",
                   in.scale(), out.scale()));
 }
-
-class Int8RescaledMean {
- public:
-  using Code = std::int8_t;
-  using Sum = std::int32_t;
-
-  explicit Int8RescaledMean(const KernelSource& source) : mean_(quantized_mean(source)) {}
-
-  static constexpr Sum start() { return 0; }
-  static Sum take(Sum sum, Code code) { return sum + code; }
-  Code finish(Sum sum, Index /*count*/) const { return static_cast<Code>(mean_.apply(sum)); }
-
- private:
-  QuantizedMean mean_;
-};
 
 /// Fails unless the axes are those of the pixels, in any order, counted from either end.
 void require_axes_of_pixels(const OperatorView& view) {
@@ -88,9 +73,12 @@ void check_mean(const OperatorView& view) {
 std::unique_ptr<Kernel> make_mean(const KernelSource& source) {
   const Window window = mean_window(source);
   if (source.input().dtype == DType::float32) {
-    return std::make_unique<WindowReduction<FloatMean>>(source, window);
+    return make_pool<float>(source, window, average_pool);
   }
-  return std::make_unique<WindowReduction<Int8RescaledMean>>(source, window);
+  return make_code_means(source, window,
+                         [mean = quantized_mean(source)](std::int32_t sum, Index /*pixels*/) {
+                           return static_cast<std::int8_t>(mean.apply(sum));
+                         });
 }
 
 }  // namespace

@@ -1,74 +1,43 @@
 #include <fmt/core.h>
+#include <octet/runtime/operators/float_clamp.h>
+#include <octet/runtime/operators/image_window.h>
 #include <octet/runtime/operators/pool_2d.h>
-#include <octet/runtime/operators/window_reduction.h>
+#include <octet/runtime/operators/pool_kernel.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace octet::detail {
 namespace {
 
 /// The mean of codes: their sum divided by their number, ties away from 0. Both zero points cancel.
-class Int8Mean {
- public:
-  using Code = std::int8_t;
-  using Sum = std::int32_t;
+auto mean_of_codes(const KernelSource& source) {
+  return [range = pool_range(source)](std::int32_t sum, Index pixels) {
+    const auto n = static_cast<std::int32_t>(pixels);
+    const std::int32_t mean = sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
+    return static_cast<std::int8_t>(std::clamp(mean, range.lo, range.hi));
+  };
+}
 
-  explicit Int8Mean(const KernelSource& source) : range_(pool_range(source)) {}
+auto clamp_of_codes(const KernelSource& source) {
+  return [range = pool_range(source)](std::int8_t code) {
+    return static_cast<std::int8_t>(std::clamp<std::int32_t>(code, range.lo, range.hi));
+  };
+}
 
-  static constexpr Sum start() { return 0; }
-  static Sum take(Sum sum, Code code) { return sum + code; }
-  Code finish(Sum sum, Index count) const {
-    const auto n = static_cast<Sum>(count);
-    const Sum mean = sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
-    return static_cast<Code>(std::clamp(mean, range_.lo, range_.hi));
-  }
-
- private:
-  ActivationRange range_;
-};
-
-class Int8Maximum {
- public:
-  using Code = std::int8_t;
-  using Sum = std::int8_t;
-
-  explicit Int8Maximum(const KernelSource& source) : range_(pool_range(source)) {}
-
-  static constexpr Sum start() { return -128; }
-  static Sum take(Sum most, Code code) { return std::max(most, code); }
-  Code finish(Sum most, Index /*count*/) const {
-    return static_cast<Code>(std::clamp<std::int32_t>(most, range_.lo, range_.hi));
-  }
-  /// Whether finish() changes nothing.
-  bool keeps_all() const { return range_ == ActivationRange{}; }
-
- private:
-  ActivationRange range_;
-};
-
-class FloatMaximum {
- public:
-  using Code = float;
-  using Sum = float;
-
-  explicit FloatMaximum(const KernelSource& source) : clamp_(source.op.activation()) {}
-
-  static constexpr Sum start() { return -std::numeric_limits<float>::infinity(); }
-  static Sum take(Sum most, Code value) { return std::max(most, value); }
-  Code finish(Sum most, Index /*count*/) const { return clamp_(most); }
-
- private:
-  FloatClamp clamp_;
-};
-
-template <class OfCodes, class OfReals>
-std::unique_ptr<Kernel> make_pool(const KernelSource& source) {
+std::unique_ptr<Kernel> make_average_pool(const KernelSource& source) {
   const Window window = pool_window(source);
-  if (source.input().dtype == DType::float32) {
-    return std::make_unique<WindowReduction<OfReals>>(source, window);
+  if (source.input().dtype != DType::float32) {
+    return make_code_means(source, window, mean_of_codes(source));
   }
-  return std::make_unique<WindowReduction<OfCodes>>(source, window);
+  return make_clamped_pool<float>(source, window, average_pool, FloatClamp(source.op.activation()));
+}
+
+std::unique_ptr<Kernel> make_max_pool(const KernelSource& source) {
+  const Window window = pool_window(source);
+  if (source.input().dtype != DType::float32) {
+    return make_clamped_pool<std::int8_t>(source, window, max_pool, clamp_of_codes(source));
+  }
+  return make_clamped_pool<float>(source, window, max_pool, FloatClamp(source.op.activation()));
 }
 
 // ---- Rules
@@ -146,7 +115,7 @@ OperatorDefinition definitions::average_pool_2d() {
                   .most_inputs = 1,
                   .output_grid = OutputGrid::same_as_input,
                   .check = check_average_pool_2d,
-                  .make_kernel = make_pool<Int8Mean, FloatMean>});
+                  .make_kernel = make_average_pool});
 }
 
 OperatorDefinition definitions::max_pool_2d() {
@@ -156,7 +125,7 @@ OperatorDefinition definitions::max_pool_2d() {
                   .most_inputs = 1,
                   .output_grid = OutputGrid::same_as_input,
                   .check = check_max_pool_2d,
-                  .make_kernel = make_pool<Int8Maximum, FloatMaximum>});
+                  .make_kernel = make_max_pool});
 }
 
 }  // namespace octet::detail

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/arithmetic/comparisons.h>
 #include <octet/core/arithmetic/hard_swish.h>
 #include <octet/core/arithmetic/sigmoid.h>
 #include <octet/core/error.h>
@@ -43,6 +44,8 @@ ByteTable relu_table(const KernelSource& source) {
 
 std::unique_ptr<Kernel> make_relu(const KernelSource& source) {
   if (source.input().dtype != DType::float32) return make_byte_map(source);
+  if (source.op.code == OpCode::relu)
+    return make_float_map(source, [](float x) { return relu(x); });
   return make_float_map(source, FloatClamp(relu_activation(source.op.code)));
 }
 
@@ -106,7 +109,7 @@ ByteTable leaky_relu_table(const KernelSource& source) {
 std::unique_ptr<Kernel> make_leaky_relu(const KernelSource& source) {
   if (source.input().dtype != DType::float32) return make_byte_map(source);
   const float alpha = source.op.as<LeakyReluAttributes>().alpha;
-  return make_float_map(source, [alpha](float x) { return x >= 0.0F ? x : alpha * x; });
+  return make_float_map(source, [alpha](float x) { return leaky_relu(x, alpha); });
 }
 
 }  // namespace

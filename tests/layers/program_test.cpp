@@ -8,8 +8,11 @@
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/tests/core/special_values.h>
 #include <octet/tests/layers/layer_testing.h>
 
+#include <bit>
 #include <cmath>
 #include <span>
 #include <string>
@@ -235,19 +238,61 @@ TEST(Graph, ValuesOfOneSuffixAreNumberedAndTheResultHasTheName) {
   EXPECT_EQ(step_names(model.program()), (std::vector<std::string>{"own/1", "own/2", "own"}));
 }
 
-TEST(Graph, FloatsComputeTheAttributesThatFilesHave) {
-  const auto result = [](OpCode code, OperatorAttributes attributes) {
-    Sequential model("m", Input({1, 1, 2}), Emitting([&](Graph& g, std::span<const GraphValue> x) {
-                       return std::vector{g.op(code, {x[0]}, attributes)};
+struct OperatorCase {
+  OpCode code;
+  /// Whether the operator reads a tensor beside x.
+  bool reads_two = false;
+  std::optional<OperatorAttributes> attributes{};
+};
+
+PoolAttributes pool_of_four(std::int32_t stride, FusedActivation clamp) {
+  return {Padding::valid, stride, stride, 2, 2, clamp};
+}
+
+// NaN, infinities and the sign of 0 are no exception.
+TEST(Graph, FloatsGiveTheBitsOfTheInterpreter) {
+  std::vector<OperatorCase> cases = {
+      {OpCode::leaky_relu, false, LeakyReluAttributes{.alpha = 0.1F}},
+      {OpCode::gelu, false, GeluAttributes{}},
+      {OpCode::softmax, false, SoftmaxAttributes{.beta = 3.0F}},
+      {OpCode::add, true, BinaryAttributes{.activation = FusedActivation::relu}},
+      {OpCode::sub, true, BinaryAttributes{.activation = FusedActivation::relu6}},
+      {OpCode::mul, true, BinaryAttributes{.activation = FusedActivation::relu_n1_to_1}},
+      {OpCode::max_pool_2d, false, pool_of_four(1, FusedActivation::none)},
+      {OpCode::max_pool_2d, false, pool_of_four(2, FusedActivation::relu)},
+      {OpCode::average_pool_2d, false, pool_of_four(1, FusedActivation::relu6)}};
+  for (const OpCode code :
+       {OpCode::relu, OpCode::relu6, OpCode::relu_n1_to_1, OpCode::hard_swish, OpCode::elu,
+        OpCode::exp, OpCode::log, OpCode::sqrt, OpCode::logistic, OpCode::tanh}) {
+    cases.push_back({code});
+  }
+  for (const OpCode code : {OpCode::add, OpCode::maximum, OpCode::minimum, OpCode::prelu}) {
+    cases.push_back({code, true});
+  }
+  const Tensor other = Tensor::from({2}, {1.5F, -0.0F});
+  const Tensor x = Tensor::from(
+      {1, 4, 4, 2}, {-0.0F, 0,     1e-40F, 0.5F,   0.3F,    1.7F, 6,     7,    1e30F, kInf, -1e-40F,
+                     -0.5F, -1,    -3,     -1e30F, -kInf,   -1,   kNan,  5,    -0.0F, 2,    kInf,
+                     -6,    -0.0F, -1e-3F, -0.0F,  -1e-40F, 0,    1e30F, 6.5F, -7,    3});
+  for (const OperatorCase& now : cases) {
+    Sequential model("m", Input({4, 4, 2}), Emitting([&](Graph& g, std::span<const GraphValue> in) {
+                       std::vector<GraphValue> inputs = {in[0]};
+                       if (now.reads_two) inputs.push_back(g.parameter("other", other));
+                       return std::vector{g.op(now.code, inputs, now.attributes)};
                      }));
     model.build();
-    return values_of(model.forward(Tensor::from({1, 1, 1, 2}, {-1, 1})));
-  };
-  const PoolAttributes clamped{.activation = FusedActivation::relu};
-  EXPECT_EQ(result(OpCode::max_pool_2d, clamped), (std::vector<float>{0, 1}));
-  EXPECT_EQ(result(OpCode::average_pool_2d, clamped), (std::vector<float>{0, 1}));
-  EXPECT_NEAR(result(OpCode::softmax, SoftmaxAttributes{.beta = 2.0F})[1],
-              1.0F / (1.0F + std::exp(-4.0F)), 1e-6F);
+    Interpreter interpreter(lower_float(model));
+    std::ranges::copy(x.span(), interpreter.input<float>().begin());
+    interpreter.invoke();
+    const auto found = std::as_const(interpreter).output<float>();
+    const std::vector<float> expected = values_of(model.forward(x));
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (std::isnan(found[i]) && std::isnan(expected[i])) continue;
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(found[i]), std::bit_cast<std::uint32_t>(expected[i]))
+          << to_string(now.code) << " at " << i << ": " << found[i] << ", " << expected[i];
+    }
+  }
 }
 
 // The slopes are computed of x here, so that gradients of both operands reach it.

@@ -65,6 +65,7 @@ TEST(Softmax, ForwardMatchesALoopInDouble) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_tensor(shape, 3, -5, 5);
     const Tensor y = softmax(x);
+    const Tensor by_beta = softmax(x * 0.5F, 2.0F);
     const Tensor log_y = log_softmax(x);
     const Index columns = x.dim(-1);
     for (Index start = 0; start < x.size(); start += columns) {
@@ -75,6 +76,7 @@ TEST(Softmax, ForwardMatchesALoopInDouble) {
       for (Index j = 0; j < columns; ++j) {
         const double v = static_cast<double>(x.data()[start + j]);
         EXPECT_NEAR(y.data()[start + j], std::exp(v) / total, 3e-7);
+        EXPECT_NEAR(by_beta.data()[start + j], std::exp(v) / total, 3e-7);
         EXPECT_NEAR(log_y.data()[start + j], v - std::log(total), 1e-6);
       }
     }
@@ -84,7 +86,7 @@ TEST(Softmax, ForwardMatchesALoopInDouble) {
 TEST(Softmax, Gradients) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_tensor(shape, 4);
-    expect_gradient([](const auto& in) { return softmax(in[0]); }, {x});
+    expect_gradient([](const auto& in) { return softmax(in[0], 2.0F); }, {x});
     expect_gradient([](const auto& in) { return log_softmax(in[0]); }, {x});
   }
 }
@@ -103,8 +105,8 @@ TEST(Softmax, OfManyCodesIsThatOfTheirRealValuesToTheLastBit) {
     const Tensor x = quantized_tensor(shape, grid, memory);
     Tensor real(shape);
     std::ranges::copy(x.span(), real.mutable_data());
-    const Tensor found = softmax(x);
-    const Tensor expected = softmax(real);
+    const Tensor found = softmax(x, 1.7F);
+    const Tensor expected = softmax(real, 1.7F);
     EXPECT_TRUE(std::ranges::equal(found.span(), expected.span()));
   }
 }

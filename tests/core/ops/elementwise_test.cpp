@@ -31,6 +31,7 @@ TEST(Elementwise, UnaryForwardMatchesTheStandardLibrary) {
     EXPECT_EQ(exp(x).data()[i], std::exp(v));
     EXPECT_EQ(log(x).data()[i], std::log(v));
     EXPECT_EQ(sqrt(x).data()[i], std::sqrt(v));
+    EXPECT_EQ(rsqrt(x).data()[i], 1.0F / std::sqrt(v));
     EXPECT_EQ(square(x).data()[i], v * v);
   }
 }
@@ -44,6 +45,7 @@ TEST(Elementwise, SmoothUnaryGradients) {
     expect_gradient([](const auto& in) { return square(in[0]); }, {x});
     expect_gradient([](const auto& in) { return log(in[0]); }, {positive});
     expect_gradient([](const auto& in) { return sqrt(in[0]); }, {positive});
+    expect_gradient([](const auto& in) { return rsqrt(in[0]); }, {positive});
     expect_gradient([](const auto& in) { return abs(in[0]); }, {positive});
     expect_gradient([](const auto& in) { return abs(-in[0]); }, {positive});
     expect_gradient([](const auto& in) { return clamp(in[0], 0.0F, 10.0F); }, {positive});
