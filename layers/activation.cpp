@@ -5,17 +5,15 @@
 namespace octet {
 
 ActivationLayer::ActivationLayer(Activation activation, std::string name)
-    : ActivationLayer(activation, kType, std::move(name)) {
-  static_cast<void>(to_string(activation));  // Throws where it has no name.
-}
+    : ActivationLayer(activation, kType, std::move(name)) {}
 
 std::vector<GraphValue> ActivationLayer::emit(Graph& graph,
                                               std::span<const GraphValue> inputs) const {
-  return {graph.activate(inputs[0], activation_)};
+  return {graph.activate(inputs[0], activation())};
 }
 
 void ActivationLayer::describe(Description& description) const {
-  if (type_ == kType) description.set("activation", to_string(activation_));
+  if (type_ == kType) description.set("activation", to_string(activation()));
 }
 
 bool is_activation(const Layer& layer) {

@@ -14,17 +14,17 @@ class ActivationLayer : public Layer {
   explicit ActivationLayer(Activation activation, std::string name = "");
 
   std::string_view type() const override { return type_; }
-  Activation activation() const override { return activation_; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
   ActivationLayer(Activation activation, std::string_view type, std::string name)
-      : Layer(std::move(name)), activation_(activation), type_(type) {}
+      : Layer(std::move(name)), type_(type) {
+    set_activation(activation);
+  }
 
  private:
-  Activation activation_;
   std::string_view type_;
 };
 

@@ -62,6 +62,7 @@ FoldedBatchNorm::FoldedBatchNorm(std::unique_ptr<Layer> layer,
         "type {} {}",
         name(), layer_->type(), layer_->is_quantized() ? "that is quantized" : "that has it"));
   }
+  set_activation(layer_->activation(), layer_->can_end_in(Activation::relu));
 }
 
 FoldedBatchNorm::FoldedBatchNorm(const FoldedBatchNorm& other)
@@ -145,20 +146,11 @@ Tensor FoldedBatchNorm::corrected(const Tensor& z, const Batch& batch) const {
                                batch_norm_->epsilon());
 }
 
-std::unique_ptr<Layer> FoldedBatchNorm::with_activation(Activation activation) const {
-  std::unique_ptr<Layer> layer = layer_->with_activation(activation);
-  if (layer == nullptr) return nullptr;
-  auto changed = std::make_unique<FoldedBatchNorm>(*this);
-  changed->layer_ = std::move(layer);
-  changed->batch_norm_ = std::make_unique<BatchNorm>(*batch_norm_);
-  changed->frozen_ = frozen_;
-  return changed;
-}
-
 LayerTensors FoldedBatchNorm::tensors() const {
   LayerTensors all = layer_->tensors();
   all.append(batch_norm_->tensors());
   all.counters.push_back({"batch_norm_frozen", frozen_});
+  all.parts.insert(all.parts.end(), {batch_norm_.get(), layer_.get()});
   return all;
 }
 
@@ -182,8 +174,8 @@ std::unique_ptr<Layer> FoldedBatchNorm::make(const Description& d) {
 
 FoldedBatchNorm* folded_batch_norm(Layer& layer) {
   if (auto* folded = dynamic_cast<FoldedBatchNorm*>(&layer)) return folded;
-  for (Layer* part : layer.parts()) {
-    if (FoldedBatchNorm* folded = folded_batch_norm(*part)) return folded;
+  for (Layer* part : layer.tensors().parts) {
+    if (auto* folded = dynamic_cast<FoldedBatchNorm*>(part)) return folded;
   }
   return nullptr;
 }

@@ -73,11 +73,7 @@ class FoldedBatchNorm : public Layer {
   /// batch_norm_correction() of z, the result of W' without a bias for the same x.
   Tensor corrected(const Tensor& z, const Batch& batch) const;
 
-  Activation activation() const override { return layer_->activation(); }
-  std::unique_ptr<Layer> with_activation(Activation activation) const override;
-  /// Returns the BatchNorm and the layer with the kernel.
-  std::vector<Layer*> parts() const override { return {batch_norm_.get(), layer_.get()}; }
-  /// Returns the tensors of both layers, and the counter "batch_norm_frozen".
+  /// Returns the tensors of both layers, which are its parts, and the counter "batch_norm_frozen".
   LayerTensors tensors() const override;
   /// W' and b', in the form of the layer with the kernel.
   std::optional<LayerWeights> weights() const override;

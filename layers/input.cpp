@@ -17,7 +17,7 @@ Tensor InputLayer::forward_all(std::span<const Tensor> inputs, const ForwardCont
   return x;
 }
 
-bool is_input(const Layer& layer) { return dynamic_cast<const InputLayer*>(&layer) != nullptr; }
+const InputLayer* as_input(const Layer& layer) { return dynamic_cast<const InputLayer*>(&layer); }
 
 void InputLayer::describe(Description& description) const {
   description.set("shape", example_shape_);

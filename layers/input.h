@@ -27,8 +27,9 @@ class InputLayer : public Layer {
   Shape example_shape_;
 };
 
-/// Tells whether the layer brings examples into a model.
-bool is_input(const Layer& layer);
+/// The layer as one; null where it brings no examples into a model.
+const InputLayer* as_input(const Layer& layer);
+inline bool is_input(const Layer& layer) { return as_input(layer) != nullptr; }
 
 /// An input of `example_shape`, without the batch axis.
 inline InputLayer Input(Shape example_shape, std::string name = "") {

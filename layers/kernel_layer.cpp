@@ -10,13 +10,6 @@ LayerTensors KernelLayer::tensors() const {
   return all;
 }
 
-std::unique_ptr<Layer> KernelLayer::with_activation(Activation activation) const {
-  if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
-  std::unique_ptr<KernelLayer> changed = copy();
-  changed->activation_ = activation;
-  return changed;
-}
-
 std::unique_ptr<Layer> KernelLayer::clone() const {
   std::unique_ptr<KernelLayer> cloned = copy();
   cloned->kernel_ = clone_leaf(kernel_);

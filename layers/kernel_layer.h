@@ -11,7 +11,6 @@ namespace octet {
 /// then overrides weights() and copy(), and makes its tensors by make_kernel().
 class KernelLayer : public Layer {
  public:
-  Activation activation() const override { return activation_; }
   const Tensor& kernel() const { return kernel_; }
   /// Undefined without bias.
   const Tensor& bias() const { return bias_; }
@@ -21,13 +20,11 @@ class KernelLayer : public Layer {
     return std::nullopt;
   }
   LayerTensors tensors() const override;
-  std::unique_ptr<Layer> with_activation(Activation activation) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
-  KernelLayer(std::string name, Activation activation)
-      : Layer(std::move(name)), activation_(activation) {
-    static_cast<void>(to_string(activation));  // Throws where it has no name.
+  KernelLayer(std::string name, Activation activation) : Layer(std::move(name)) {
+    set_activation(activation, true);
   }
 
   /// A copy that shares its tensors with this layer.
@@ -40,7 +37,6 @@ class KernelLayer : public Layer {
                    Index bias, const Random& random);
 
  private:
-  Activation activation_;
   Tensor kernel_;
   Tensor bias_;
 };

@@ -70,7 +70,29 @@ Index Layer::counted_axis(const Shape& examples, Index axis) const {
 
 bool Layer::ends_in_softmax() const { return activation() == Activation::softmax; }
 
-std::unique_ptr<Layer> Layer::with_activation(Activation /*activation*/) const { return nullptr; }
+bool Layer::can_end_in(Activation activation) const {
+  return takes_clamps_ && activation_ == Activation::none && !quantizes_before(activation);
+}
+
+void Layer::end_in(Activation activation) {
+  if (!can_end_in(activation)) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected a clamp for a layer that can end in one and has none, "
+                    "found {} for one "
+                    "that ends in {}; add an activation layer after it",
+                    type(), name_, to_string(activation), to_string(activation_)));
+  }
+  activation_ = activation;
+  for (Layer* part : tensors().parts) {
+    if (part->can_end_in(activation)) part->end_in(activation);
+  }
+}
+
+void Layer::set_activation(Activation activation, bool takes_clamps) {
+  static_cast<void>(to_string(activation));  // Throws where it has no name.
+  activation_ = activation;
+  takes_clamps_ = takes_clamps;
+}
 
 bool Layer::trainable() const {
   return std::ranges::all_of(parameters(),
@@ -134,6 +156,7 @@ void LayerTensors::append(const LayerTensors& more) {
   octet::append(parameters, more.parameters);
   octet::append(state, more.state);
   octet::append(counters, more.counters);
+  parts.insert(parts.end(), more.parts.begin(), more.parts.end());
 }
 
 void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more) {
@@ -148,11 +171,9 @@ void fail_null_clone(std::string_view owner) {
 }
 
 Layer* find_part(const Layer& layer, std::string_view name) {
-  for (Layer* part : layer.parts()) {
-    if (Layer* inner = find_part(*part, name)) return inner;
-    if (part->name() == name) return part;
-  }
-  return nullptr;
+  const std::vector<Layer*> parts = layer.tensors().parts;
+  const auto found = std::ranges::find(parts, name, &Layer::name);
+  return found == parts.end() ? nullptr : *found;
 }
 
 Tensor clone_leaf(const Tensor& source) {

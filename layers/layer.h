@@ -20,6 +20,7 @@ namespace octet {
 
 class Description;
 class Graph;
+class Layer;
 class QuantizeConfig;
 class Quantizer;
 enum class Activation;
@@ -40,6 +41,9 @@ struct LayerTensors {
   /// Numbers that a run needs to continue but that are no state of the model: saved in
   /// checkpoints, not counted.
   std::vector<NamedTensor> counters{};
+  /// The layers inside that hold some of these, so that each can be frozen by itself, behind those
+  /// inside of them: see Model::part().
+  std::vector<Layer*> parts{};
 
   /// Appends each list of `more` to that of this one.
   void append(const LayerTensors& more);
@@ -178,11 +182,14 @@ class Layer {
   }
 
   /// The function that ends the layer; Activation::none (0) where there is none.
-  virtual Activation activation() const { return Activation{}; }
+  Activation activation() const { return activation_; }
   bool ends_in_softmax() const;
-  /// This layer, its tensors shared, with `activation` for its own; null for one that is no clamp,
-  /// and where the layer cannot end in one or ends in another function already.
-  virtual std::unique_ptr<Layer> with_activation(Activation activation) const;
+  /// Whether end_in() takes `activation`: a clamp, of a layer that can end in one and in no
+  /// function yet.
+  bool can_end_in(Activation activation) const;
+  /// Makes `activation` the function that ends the layer and its parts that can end in it. For a
+  /// layer that is in no model yet. Throws InvalidArgument unless can_end_in().
+  void end_in(Activation activation);
 
   /// The tensors that make_tensors() made, each in one of the lists; none by default.
   virtual LayerTensors tensors() const { return {}; }
@@ -195,10 +202,6 @@ class Layer {
   /// InvalidArgument before the layer is built.
   bool trainable() const;
   void set_trainable(bool value);
-
-  /// The layers that this one holds with the tensors that it trains, so that each can be frozen by
-  /// itself; none by default. See Model::part().
-  virtual std::vector<Layer*> parts() const { return {}; }
 
   /// The kernel and the bias; none for a layer without a kernel.
   virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
@@ -242,6 +245,10 @@ class Layer {
   Layer& operator=(const Layer&) = delete;
   Layer& operator=(Layer&&) = delete;
 
+  /// Says what activation() is, none until then: in the constructor of a layer that ends in a
+  /// function. `takes_clamps`: the layer computes it where end_in() makes it another clamp, too.
+  void set_activation(Activation activation, bool takes_clamps = false);
+
   /// Throws InvalidArgument before build_all().
   void require_built() const;
   /// Throws InvalidArgument that names the layer unless `inputs` are as many as it was built for,
@@ -262,6 +269,8 @@ class Layer {
  private:
   friend class Graph;
   std::string name_;
+  Activation activation_{};
+  bool takes_clamps_ = false;
   bool annotated_ = false;
   std::shared_ptr<const QuantizeConfig> annotation_;
   LayerQuantization quantization_;
@@ -287,8 +296,7 @@ std::unique_ptr<T> clone_of(const T& original, std::string_view owner) {
   return copy;
 }
 
-/// The layer of this name among Layer::parts() of `layer` and their parts, the innermost first;
-/// null where none has it.
+/// The layer of this name among the parts of `layer`, the innermost first; null where none has it.
 Layer* find_part(const Layer& layer, std::string_view name);
 
 /// A copy of `source` as a leaf with the same requires_grad().

@@ -36,31 +36,25 @@ void Merge::require_inputs_that_fit(const Graph& graph, std::span<const GraphVal
 
 ActivatedMerge::ActivatedMerge(std::string_view type, OpCode code, Activation activation,
                                std::string name)
-    : Merge(code, std::move(name)), activation_(activation) {
+    : Merge(code, std::move(name)) {
   if (quantizes_before(activation)) {
     throw InvalidArgument(
         fmt::format("{}: expected activation none, relu or relu6, found {}; add an activation "
                     "layer after it",
                     type, to_string(activation)));
   }
+  set_activation(activation, true);
 }
 
 std::vector<GraphValue> ActivatedMerge::emit(Graph& graph,
                                              std::span<const GraphValue> inputs) const {
   require_inputs_that_fit(graph, inputs);
   return {graph.op(code(), {inputs.begin(), inputs.end()},
-                   BinaryAttributes{.activation = fused_activation(activation_)})};
-}
-
-std::unique_ptr<Layer> ActivatedMerge::with_activation(Activation activation) const {
-  if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
-  std::unique_ptr<Layer> changed = clone_of<Layer>(*this, name());
-  static_cast<ActivatedMerge&>(*changed).activation_ = activation;
-  return changed;
+                   BinaryAttributes{.activation = fused_activation(activation())})};
 }
 
 void ActivatedMerge::describe(Description& description) const {
-  description.set("activation", to_string(activation_));
+  description.set("activation", to_string(activation()));
 }
 
 Activation ActivatedMerge::activation_in(const Description& description) {

@@ -26,8 +26,6 @@ class Merge : public Layer {
 class ActivatedMerge : public Merge {
  public:
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  Activation activation() const override { return activation_; }
-  std::unique_ptr<Layer> with_activation(Activation activation) const override;
   void describe(Description& description) const override;
 
  protected:
@@ -41,8 +39,6 @@ class ActivatedMerge : public Merge {
 
  private:
   static Activation activation_in(const Description& description);
-
-  Activation activation_;
 };
 
 }  // namespace octet

@@ -282,7 +282,7 @@ void Model::build(std::uint64_t seed) {
 
 std::vector<Shape> Model::shapes_read_by(std::size_t i) const {
   // An input is built with the shape of its own examples.
-  if (edges_[i].empty()) return {dynamic_cast<const InputLayer&>(*layers_[i]).example_shape()};
+  if (const InputLayer* input = as_input(*layers_[i])) return {input->example_shape()};
   std::vector<Shape> shapes;
   for (const std::size_t input : edges_[i]) shapes.push_back(layers_[input]->output_shape());
   return shapes;

@@ -25,10 +25,12 @@ class ReusedLayer : public Layer {
   /// The layer that is used. Throws InvalidArgument before the layer joins a model.
   Layer& layer() const;
   /// Makes it a layer of a model, as Model::add() does.
-  void use(Layer& layer) { layer_ = &layer; }
+  void use(Layer& layer) {
+    layer_ = &layer;
+    set_activation(layer.activation());
+  }
 
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  Activation activation() const override { return layer().activation(); }
   /// The quantizer of the result and the rounding mode; the layer itself counts its quantizers.
   std::optional<LayerQuantizers> quantized_by() const override;
   void describe(Description& description) const override;

@@ -27,7 +27,7 @@ std::vector<std::optional<std::size_t>> fusible_clamps(
     const Activation function = clamp.activation();
     if (!is_activation(clamp) || function == Activation::none) continue;
     // No layer takes one that runtimes compute of its result, as a softmax.
-    if (model.layers()[i]->with_activation(function) != nullptr) found[i] = next;
+    if (model.layers()[i]->can_end_in(function)) found[i] = next;
   }
   return found;
 }

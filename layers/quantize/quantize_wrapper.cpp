@@ -25,6 +25,7 @@ QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
   if (layer_ == nullptr || config_ == nullptr) {
     throw InvalidArgument("QuantizeWrapper: expected a layer and a QuantizeConfig, found null");
   }
+  set_activation(layer_->activation());
   if (has_kernel()) {
     kernel_ = config_->kernel_quantizer(*layer_);
     result_ = config_->activation_quantizer(*layer_);
@@ -198,6 +199,7 @@ std::optional<LayerQuantizers> QuantizeWrapper::quantized_by() const {
 
 LayerTensors QuantizeWrapper::tensors() const {
   LayerTensors all = layer_->tensors();
+  all.parts.push_back(layer_.get());
   for (const Quantizer* quantizer : quantizers()) all.append(quantizer->tensors());
   if (oscillation_) {
     for (const auto& [name, tensor] : oscillation_->counters()) {

@@ -50,8 +50,6 @@ class QuantizeWrapper : public Layer {
 
   /// The operators of the wrapped layer, quantized.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
-  Activation activation() const override { return layer_->activation(); }
-  std::vector<Layer*> parts() const override { return {layer_.get()}; }
   LayerTensors tensors() const override;
   std::optional<LayerWeights> weights() const override { return layer_->weights(); }
   std::optional<LayerQuantizers> quantized_by() const override;

@@ -134,8 +134,8 @@ class QuantizedCopy {
   /// that is `i`.
   std::unique_ptr<Layer> with_clamp(std::size_t i, std::size_t clamp) const {
     std::unique_ptr<Layer> copy = clone(i);
-    return clamp == i ? std::move(copy)
-                      : copy->with_activation(source_.layers()[clamp]->activation());
+    if (clamp != i) copy->end_in(source_.layers()[clamp]->activation());
+    return copy;
   }
 
   /// Leaves layers that move indices, which have no scale, as they are. Throws InvalidArgument that

@@ -1,4 +1,5 @@
 #include <octet/core/ops/ops.h>
+#include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
 
 namespace octet::test::dense_test {
@@ -187,12 +188,14 @@ TEST(Dense, HasTheGradientOfItsFormulaOverRows) {
   }
 }
 
-TEST(Dense, AnotherActivationSharesTheTensors) {
+TEST(Dense, EndsInTheClampThatItIsGivenOnce) {
   const auto dense = dense_of(Activation::none, 4, 3);
-  const auto changed = dense->with_activation(Activation::relu);
-  EXPECT_EQ(changed->activation(), Activation::relu);
-  EXPECT_EQ(dense->activation(), Activation::none);
-  EXPECT_EQ(changed->weights()->kernel.data(), dense->kernel().data());
+  const Tensor x = random_tensor({2, 4}, 1);
+  const Tensor expected = relu(dense->forward(x, {}));
+  dense->end_in(Activation::relu);
+  EXPECT_EQ(values_of(dense->forward(x, {})), values_of(expected));
+  expect_error([&] { dense->end_in(Activation::relu6); }, "found relu6 for one that ends in relu");
+  expect_error([] { Reshape({4}).end_in(Activation::relu); }, "Reshape");
 }
 
 TEST(Dense, SaysThatItWasNotBuilt) {

@@ -103,11 +103,10 @@ TEST(Merge, LayersAreMadeAgainOfTheirDescription) {
   EXPECT_EQ(again->type(), "Multiply");
   EXPECT_EQ(again->name(), "gate");
   EXPECT_EQ(again->activation(), Activation::relu);
-  const auto clamped = Multiply(Activation::none, "gate").with_activation(Activation::relu6);
-  ASSERT_NE(clamped, nullptr);
-  EXPECT_EQ(clamped->type(), "Multiply");
-  EXPECT_EQ(clamped->activation(), Activation::relu6);
-  EXPECT_EQ(Multiply(Activation::relu).with_activation(Activation::relu6), nullptr);
+  Multiply clamped;
+  clamped.end_in(Activation::relu6);
+  EXPECT_EQ(make_layer(describe_layer(clamped))->activation(), Activation::relu6);
+  EXPECT_FALSE(Multiply(Activation::relu).can_end_in(Activation::relu6));
   EXPECT_EQ(make_layer(describe_layer(Subtract(Activation::relu)))->activation(), Activation::relu);
   EXPECT_EQ(make_layer(describe_layer(Average(Activation::relu)))->activation(), Activation::relu);
   EXPECT_EQ(make_layer(describe_layer(Maximum("m")))->type(), "Maximum");
