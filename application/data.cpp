@@ -169,7 +169,9 @@ std::optional<DataDescription> description_in(const IntegerModel& model) {
 DataOptions options_for(const std::string& file, const IntegerModel& model, const std::string& path,
                         const DataOptions& given, TakenOver what) {
   std::optional<DataDescription> description = in_file(file, [&] { return description_in(model); });
-  if (!description || data_format_at(path) != description->format) return given;
+  DataOptions plain = given;
+  plain.more_test_classes |= in_file(file, [&] { return reconstructs(model); });
+  if (!description || data_format_at(path) != description->format) return plain;
   if (what == TakenOver::features) {
     description->options.class_names = given.class_names;
     description->options.target_column = given.target_column;
@@ -177,7 +179,7 @@ DataOptions options_for(const std::string& file, const IntegerModel& model, cons
     description->options.weight_column = given.weight_column;
     description->options.numbers = given.numbers;
   }
-  return as_options([&] { return with_description(given, *description); });
+  return as_options([&] { return with_description(plain, *description); });
 }
 
 Dataset prepared_for(const std::string& file, const IntegerModel& model, Dataset data) {
@@ -195,7 +197,11 @@ void take_preparation(const IntegerModel& model, const Model& network, Options& 
   const Shape input = end_of(network.input_layers());
   if (!options.fine_tunes) options.file_output = end_of(network.output_layers());
   const bool has_task = in_file(options.file, [&] { return reconstructs(model); });
-  if (has_task && !options.fine_tunes && !options.task) options.task = Task::reconstruction;
+  if (has_task && !options.fine_tunes) {
+    if (!options.task) options.task = Task::reconstruction;
+    const auto normal = in_file(options.file, [&] { return normal_classes_of(model); });
+    if (options.task == Task::reconstruction && options.normal.empty()) options.normal = normal;
+  }
   const Normalization of_file = normalization_in(options.file, model, input);
   const Normalization given{options.mean, options.deviation};
   if (options.normalize || !given.empty()) {

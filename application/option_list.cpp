@@ -398,6 +398,11 @@ void add_task_options(CLI::App& app, Options& options) {
          "as their own targets: how wrong a trained model is then tells anomalies")
       ->check(CLI::IsMember(names))
       ->default_str("");
+  app.add_option("--normal", options.normal,
+                 "The classes that --task reconstruction learns; examples of others in the test "
+                 "part are anomalies. Default: those of the training part")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,...");
   add_loss_options(app, options.losses);
 }
 

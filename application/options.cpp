@@ -273,6 +273,8 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.fine_tunes) result["--finetune"] = fmt::format("{} classes", options.classes);
   if (!options.frozen.empty()) result["--freeze"] = joined(options.frozen);
   if (options.task) result["--task"] = to_string(*options.task);
+  if (!options.normal.empty())
+    result["--normal"] = fmt::format("{}", fmt::join(options.normal, ","));
   if (options.normalize) result["--normalize"] = "yes";
   if (options.sgd) result["--optimizer"] = "sgd";
   if (options.weight_decay > 0.0F) {

@@ -69,6 +69,8 @@ struct Options {
   DataOptions data_options;
   /// None: what the targets are.
   std::optional<Task> task;
+  /// The classes that a reconstruction learns; empty: those of all training examples.
+  std::vector<std::string> normal;
   LossOptions losses;
   std::filesystem::path out = "octet-out";
   int epochs = 5;

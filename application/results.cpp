@@ -81,6 +81,9 @@ void add_scores(nlohmann::json& json, const OutputScores& output) {
   json["integer_" + what] = output.integer;
   if (output.calibrated) json["calibrated_integer_" + what] = *output.calibrated;
   if (output.control) json["control_" + what] = *output.control;
+  for (const TaskScore& score : output.scores) {
+    json["scores"][score.name] = {{"float", score.in_float}, {"integer", score.integer}};
+  }
 }
 
 /// Adds the numbers of a single output beside everything else, those of several in a list.
@@ -111,6 +114,10 @@ std::string score_rows(const Options& options, const OutputScores& output, bool 
     text += row(of_output + "calibrated alone", "", "", text_of(*output.calibrated));
   }
   if (output.control) text += row(of_output + "float control", text_of(*output.control), "", "");
+  for (const TaskScore& score : output.scores) {
+    text += row(of_output + score.name, fmt::format("{:.6g}", score.in_float), "",
+                fmt::format("{:.6g}", score.integer));
+  }
   return text;
 }
 
@@ -162,10 +169,12 @@ std::string metrics_json(const Options& options, const Results& r) {
     metrics["input_dropout"] = options.input_dropout;
   }
   for (const auto& [key, name] :
-       {std::pair{kClassesKey, "classes"}, std::pair{kDataKey, "examples"}}) {
+       {std::pair{kClassesKey, "classes"}, std::pair{kNormalClassesKey, "normal_classes"},
+        std::pair{kDataKey, "examples"}}) {
     const auto entry = r.example_metadata.find(key);
     if (entry != r.example_metadata.end()) metrics[name] = nlohmann::json::parse(entry->second);
   }
+  if (r.anomaly_threshold) metrics["anomaly_threshold"] = as_written(*r.anomaly_threshold);
   if (!r.skipped.empty()) {
     metrics["skipped_examples"] = r.skipped.size();
     metrics["skipped"] = std::vector(
@@ -207,6 +216,10 @@ std::string final_report(const Application& application, const Options& options,
   text += row("", "float", "simulated", "integer");
   for (const OutputScores& output : r.outputs) {
     text += score_rows(options, output, r.outputs.size() == 1);
+  }
+  if (r.anomaly_threshold) {
+    text += row(fmt::format("threshold, {} %", kAnomalyPercentile), "", "",
+                fmt::format("{:.6g}", *r.anomaly_threshold));
   }
   text += row("model bytes", std::to_string(r.float_bytes), "", std::to_string(r.int8_bytes));
   text += row("training seconds", seconds_of(history, "float"), seconds_of(history, "qat"), "");

@@ -16,6 +16,13 @@
 
 namespace octet::application {
 
+/// A score of the float model and of the integers: see task_scores().
+struct TaskScore {
+  std::string name;
+  double in_float = 0.0;
+  double integer = 0.0;
+};
+
 /// What an output came to on the test set: its accuracy, or where its targets are tensors its mean
 /// absolute error.
 struct OutputScores {
@@ -29,6 +36,8 @@ struct OutputScores {
   std::optional<double> calibrated{};
   double simulated = 0.0;
   double integer = 0.0;
+  /// What else tells how good it is at what it learned.
+  std::vector<TaskScore> scores{};
 };
 
 /// What a whole run came to, beside what TrainingRun itself reports.
@@ -62,6 +71,8 @@ struct Results {
   /// The metadata of the exported files, see example_metadata().
   std::map<std::string, std::string> example_metadata;
   Normalization normalization;
+  /// The error of the integers above which a reconstruction tells an anomaly; none of other tasks.
+  std::optional<float> anomaly_threshold;
   /// What is wrong with the examples that were left out, of each.
   std::vector<std::string> skipped;
   /// Warnings about the exported file: see runtime_warnings().

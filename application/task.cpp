@@ -26,16 +26,25 @@ std::string_view to_string(Task task) {
   return std::ranges::find(kTasks, task, [](const auto& named) { return named.second; })->first;
 }
 
+Task task_of(const Targets& targets) {
+  if (targets.are_labels()) return Task::classification;
+  const Tensor& values = targets.values();
+  const Shape each = values.shape().without_batch();
+  const auto some = static_cast<std::size_t>(std::min<Index>(values.dim(0), 100) * each.size());
+  const bool are_shares = std::ranges::all_of(
+      values.span().first(some), [](float value) { return value == 0.0F || value == 1.0F; });
+  if (!are_shares || each.size() == 1) return Task::regression;
+  return each.rank() >= 2 ? Task::segmentation : Task::multi_label;
+}
+
 std::optional<Task> task_of(const Dataset& data) {
   if (data.outputs() > 1) return std::nullopt;
   if (data.has_labels()) return Task::classification;
   const Batch some = data.batch(0, std::min<std::size_t>(data.size(), 100));
-  const std::span<const float> targets = some.targets.values().span();
-  if (std::ranges::equal(targets, some.features.span())) return Task::reconstruction;
-  const bool are_shares =
-      std::ranges::all_of(targets, [](float value) { return value == 0.0F || value == 1.0F; });
-  if (!are_shares || data.target_shape().size() == 1) return Task::regression;
-  return data.target_shape().rank() >= 2 ? Task::segmentation : Task::multi_label;
+  if (std::ranges::equal(some.targets.values().span(), some.features.span())) {
+    return Task::reconstruction;
+  }
+  return task_of(some.targets);
 }
 
 std::string task_text(const Dataset& data) {

@@ -12,8 +12,11 @@
 
 namespace octet::application {
 
-/// The task that the targets of examples are of, by their kind, shape and the values of the first
-/// hundred. None where examples have several outputs.
+/// The task that the targets of an output are of, by their kind, shape and the values of the first
+/// hundred.
+Task task_of(const Targets& targets);
+/// The task of examples, which is reconstruction where their targets are what they are. None where
+/// they have several outputs.
 std::optional<Task> task_of(const Dataset& data);
 
 /// The task in words.

@@ -14,11 +14,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "anomaly.h"
 #include "data.h"
 #include "flash.h"
 #include "losses.h"
 #include "page.h"
 #include "results.h"
+#include "scores.h"
 #include "task.h"
 #include "training_plan.h"
 
@@ -75,8 +77,12 @@ class Run {
               .resume = options.resume,
               .group = &group,
               .names = {"--out", "--checkpoint-dir", "--resume"}}),
-        data_(suitable(application.load_data(options), options)),
+        data_(normal_only(suitable(application.load_data(options), options), options)),
         normalization_(normalization_for(data_, options)) {
+    if (options.task == Task::reconstruction) {
+      normal_classes_ = classes_in(data_.train);
+      anomalies_ = anomalies_in(data_.test, normal_classes_);
+    }
     data_ = with_task(prepared(std::move(data_), options, normalization_), options);
   }
 
@@ -126,7 +132,10 @@ class Run {
     results_.normalization = normalization_;
     results_.skipped = data_.skipped;
     results_.example_metadata = example_metadata(data_, normalization_, model);
-    show(screen_, text_of(data_));
+    if (!normal_classes_.empty()) {
+      results_.example_metadata[kNormalClassesKey] = metadata_text(normal_classes_);
+    }
+    show(screen_, text_of(data_) + anomaly_text(normal_classes_, anomalies_));
     run_.begin(data_);
     show(screen_, run_.begin_text());
   }
@@ -160,6 +169,29 @@ class Run {
   void keep_scores(const Model& network) {
     const std::vector<OutputEvaluation> scores = scores_of(network);
     for (std::size_t k = 0; k < scores.size(); ++k) run_.keep(kept_score(k), scores[k].score());
+  }
+
+  /// What task_scores() gives of the test set, by output.
+  std::vector<std::vector<MetricValue>> task_scores_of(const IntegerModel& model,
+                                                       ProcessGroup* group) const {
+    return task_scores(model, data_.test, task_of_run(), anomalies_, group);
+  }
+
+  std::optional<Task> task_of_run() const {
+    return options_.task ? options_.task : task_of(data_.train);
+  }
+
+  std::string kept_task_score(std::size_t output, const std::string& name) const {
+    return fmt::format("{} of {}", name, results_.outputs[output].name);
+  }
+
+  void keep_task_scores(const Model& network) {
+    const auto scores = task_scores_of(lower_float(network), &group_);
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      for (const MetricValue& score : scores[k]) {
+        run_.keep(kept_task_score(k, score.name), score.value);
+      }
+    }
   }
 
   /// Takes the accuracies of calibration, which a record has as metrics where outputs are several.
@@ -236,6 +268,7 @@ class Run {
       show(screen_, early_end_text(options_, trainer.history()));
       results_.float_exchange = exchange_of(trainer, results_.float_profile);
       keep_scores(model);
+      keep_task_scores(model);
       const std::vector<std::uint8_t> file = float_file_of(model);
       if (group_.is_root()) write_file_atomic(options_.out / application_.float_file(), file);
       run_.keep("bytes", static_cast<double>(file.size()));
@@ -297,10 +330,15 @@ class Run {
     const std::filesystem::path stem = options_.out / (application_.stem + "_int8");
     const std::filesystem::path path = options_.out / application_.int8_file();
     const bool wide = options_.quantize.activation_bits == kInt16Bits;
-    trainer.export_int8(path, {.pack_weights = !wide});
+    if (task_of_run() == Task::reconstruction && data_.train.outputs() == 1) {
+      results_.anomaly_threshold = anomaly_threshold(trainer.lower(), data_.train);
+    }
+    write_tflite(lowered(trainer, {.pack_weights = !wide}), path);
     results_.int8_bytes = std::filesystem::file_size(path);
     if (!wide) export_c(trainer, stem);
-    if (writes_onnx(application_, options_)) trainer.export_onnx(stem.string() + ".onnx");
+    if (writes_onnx(application_, options_)) {
+      write_onnx(lowered(trainer), stem.string() + ".onnx");
+    }
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
     const std::vector<OutputEvaluation> shipped = evaluate_outputs(file, data_.test);
@@ -308,17 +346,33 @@ class Run {
       results_.outputs[k].simulated = simulated[k].score();
       results_.outputs[k].integer = shipped[k].score();
     }
+    const auto scores = task_scores_of(file, nullptr);
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      for (const MetricValue& score : scores[k]) {
+        results_.outputs[k].scores.push_back(
+            {score.name, run_.kept("float", kept_task_score(k, score.name)), score.value});
+      }
+    }
     results_.differing_predictions =
         is_one_accuracy() ? count_differing(*simulated.front().classes, *shipped.front().classes)
                           : count_differing_outputs(quantized, file, data_.test);
     results_.layer_differences = compare_networks(quantized, file, data_.test);
   }
 
+  /// The integers as trained, with what files say besides of the threshold for anomalies.
+  IntegerModel lowered(const Trainer& trainer, const LowerOptions& options = {}) const {
+    IntegerModel model = trainer.lower(options);
+    if (results_.anomaly_threshold) {
+      model.metadata[kAnomalyThresholdKey] = metadata_text(*results_.anomaly_threshold);
+    }
+    return model;
+  }
+
   void export_c(const Trainer& trainer, const std::filesystem::path& stem) {
     const bool few_bits = options_.quantize.weight_bits < 8 || searches_bits(options_);
-    const CSource source =
-        trainer.export_c_source(stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
-                                       .self_test_inputs = self_test_inputs(data_.test)});
+    const CSource source = write_c_source(lowered(trainer), stem,
+                                          {.weights = few_bits ? CWeights::packed : CWeights::int8,
+                                           .self_test_inputs = self_test_inputs(data_.test)});
     results_.c_flash_bytes = source.flash_bytes;
     results_.c_ram_bytes = source.ram_bytes;
   }
@@ -373,6 +427,10 @@ class Run {
   TrainingRun run_;
   DataSplit data_;
   Normalization normalization_;
+  /// The classes that a reconstruction of labelled examples learns, and of each test
+  /// example 1 for one of another class, else 0; see anomalies_in().
+  std::vector<std::string> normal_classes_;
+  Labels anomalies_;
   /// By output of the model.
   std::vector<OutputName> names_;
   /// By label; empty: all examples weigh alike.

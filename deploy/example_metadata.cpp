@@ -27,6 +27,11 @@ Result read_metadata(const IntegerModel& model, const char* key, const Read& rea
   }
 }
 
+std::vector<std::string> read_names(const IntegerModel& model, const char* key) {
+  return read_metadata<std::vector<std::string>>(
+      model, key, [](const nlohmann::json& list) { return list.get<std::vector<std::string>>(); });
+}
+
 /// Channels, or classes, are on the last axis.
 Index last_extent(const Shape& example) { return example.rank() == 0 ? 1 : example.dim(-1); }
 
@@ -74,10 +79,23 @@ std::string metadata_text(const Normalization& normalization) {
       {{"mean", normalization.mean}, {"deviation", normalization.deviation}});
 }
 
+std::string metadata_text(float anomaly_threshold) { return fmt::format("{}", anomaly_threshold); }
+
+std::vector<std::string> normal_classes_of(const IntegerModel& model) {
+  return read_names(model, kNormalClassesKey);
+}
+
+std::optional<float> anomaly_threshold_of(const IntegerModel& model) {
+  return read_metadata<std::optional<float>>(
+      model, kAnomalyThresholdKey, [](const nlohmann::json& number) -> std::optional<float> {
+        const auto threshold = number.get<float>();
+        if (threshold >= 0.0F && std::isfinite(threshold)) return threshold;
+        throw FormatError(fmt::format("expected a number of 0 or more, found {}", threshold));
+      });
+}
+
 std::vector<std::string> class_names_of(const IntegerModel& model) {
-  auto names = read_metadata<std::vector<std::string>>(
-      model, kClassesKey,
-      [](const nlohmann::json& list) { return list.get<std::vector<std::string>>(); });
+  std::vector<std::string> names = read_names(model, kClassesKey);
   if (names.empty() || model.outputs.size() != 1) return names;
   const Index width =
       last_extent(model.tensors[static_cast<std::size_t>(model.outputs[0])].example_shape());

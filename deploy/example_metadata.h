@@ -4,6 +4,7 @@
 #include <octet/runtime/integer_model.h>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,15 @@ struct Normalization {
 inline constexpr const char* kTaskKey = "octet.task";
 inline constexpr const char* kReconstruction = "\"reconstruction\"";
 
+/// The entry of the metadata of such a model with the names of the classes of normal examples, a
+/// JSON array: examples of others are anomalies.
+inline constexpr const char* kNormalClassesKey = "octet.normal_classes";
+/// The entry of the metadata of such a model with the error, see reconstruction_errors(), above
+/// which an example counts as an anomaly, a JSON number.
+inline constexpr const char* kAnomalyThresholdKey = "octet.anomaly_threshold";
+/// How many percent of the training examples have an error of at most the threshold.
+inline constexpr double kAnomalyPercentile = 99.0;
+
 /// The entry of the metadata with the names of the classes, a JSON array in the order of labels.
 inline constexpr const char* kClassesKey = "octet.classes";
 /// The entry of the metadata with the normalization, {"mean": [...], "deviation": [...]}.
@@ -45,6 +55,7 @@ inline constexpr const char* kNormalizationKey = "octet.normalization";
 /// The texts of the entries. Bytes of names that are not UTF-8 become U+FFFD.
 std::string metadata_text(const std::vector<std::string>& class_names);
 std::string metadata_text(const Normalization& normalization);
+std::string metadata_text(float anomaly_threshold);
 
 /// The names of a model's classes; empty where it names none. Throws FormatError for an entry that
 /// is no list of names, and for another number of them than the classes of a model of one output,
@@ -58,6 +69,14 @@ Normalization normalization_of(const IntegerModel& model);
 
 /// Whether the model says that it reconstructs its input. Throws FormatError for another task.
 bool reconstructs(const IntegerModel& model);
+
+/// The names of the classes of normal examples; empty where the model names none. Throws
+/// FormatError for an entry that is no list of names.
+std::vector<std::string> normal_classes_of(const IntegerModel& model);
+
+/// The error above which an example counts as an anomaly; none where the model says none. Throws
+/// FormatError for an entry that is no number of 0 or more.
+std::optional<float> anomaly_threshold_of(const IntegerModel& model);
 
 /// The normalization of a model that takes such examples. Throws FormatError as well for another
 /// number of means or deviations than Normalization::require_fit() takes.

@@ -5,6 +5,7 @@
 #include <octet/examples/networks/networks.h>
 #include <octet/octet.h>
 #include <octet/train/layer_differences.h>
+#include <octet/train/scores.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,37 +51,20 @@ Tensor spectra(Index count, bool in_order, std::uint64_t seed) {
   return result;
 }
 
-/// The mean squared error of each row of `outputs` against that row of `inputs`.
-std::vector<float> errors(std::span<const float> outputs, const Tensor& inputs) {
-  std::vector<float> result(static_cast<std::size_t>(inputs.dim(0)));
-  const std::span<const float> expected = inputs.span();
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const float difference = outputs[i] - expected[i];
-    result[i / kBands] += difference * difference / kBands;
-  }
-  return result;
-}
-
 double mean(const std::vector<float>& values) {
   double sum = 0.0;
   for (const float value : values) sum += value;
   return sum / static_cast<double>(values.size());
 }
 
-/// The probability that an anomaly has a larger error than a normal example: the area under the
-/// ROC curve.
-double area_under_curve(const std::vector<float>& normal, const std::vector<float>& anomalous) {
-  double larger = 0.0;
-  for (const float a : anomalous) {
-    for (const float n : normal) larger += a > n ? 1.0 : (a == n ? 0.5 : 0.0);
-  }
-  return larger / (static_cast<double>(normal.size()) * static_cast<double>(anomalous.size()));
-}
-
 /// Prints the errors of normal and of anomalous examples; the area under the ROC curve.
 double report(const char* what, const std::vector<float>& normal,
               const std::vector<float>& anomalous) {
-  const double area = area_under_curve(normal, anomalous);
+  std::vector<float> all = normal;
+  all.insert(all.end(), anomalous.begin(), anomalous.end());
+  Labels is_anomaly(all.size());
+  std::fill(is_anomaly.begin() + std::ssize(normal), is_anomaly.end(), 1);
+  const double area = roc_auc(all, is_anomaly);
   fmt::print("{:<14} mean squared error: normal {:.2e}, anomalous {:.2e}; AUC {:.4f}\n", what,
              mean(normal), mean(anomalous), area);
   return area;
@@ -103,8 +87,8 @@ bool run(std::uint64_t seed) {
   // A copy takes as many steps in float, to compare with.
   Model control = model;
   Trainer(control, slower, options).fit(train, /*epochs=*/5);
-  const double in_float = report("float", errors(control.forward(normal).span(), normal),
-                                 errors(control.forward(anomalous).span(), anomalous));
+  const double in_float = report("float", reconstruction_errors(control.forward(normal), normal),
+                                 reconstruction_errors(control.forward(anomalous), anomalous));
   Trainer qat(quantized, slower, options);
   qat.fit(train, /*epochs=*/5);
   qat.export_int8("anomaly_int8.tflite");
@@ -112,8 +96,10 @@ bool run(std::uint64_t seed) {
 
   const IntegerModel file = read_tflite("anomaly_int8.tflite");
   Interpreter interpreter(file);
-  const double area = report("int8, the file", errors(interpreter.run(normal.span()), normal),
-                             errors(interpreter.run(anomalous.span()), anomalous));
+  const auto errors = [&](const Tensor& x) {
+    return reconstruction_errors(Tensor::from(x.shape(), interpreter.run(x.span())), x);
+  };
+  const double area = report("int8, the file", errors(normal), errors(anomalous));
   const std::size_t differing =
       compare_networks(quantized, file, dataset(anomalous)).total().differing;
   fmt::print("layer outputs in which the file differs from the trained network: {}\n", differing);

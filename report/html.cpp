@@ -81,6 +81,18 @@ std::string outcomes_html(const Report& report) {
   return table.html();
 }
 
+std::string scores_html(const Report& report) {
+  if (report.scores.empty()) return "";
+  Table table("More scores on " + report.data, {"Score", "Float", "Integers"});
+  const auto cell = [](double value) { return number_cell(fmt::format("{:.6g}", value), value); };
+  for (const NamedScore& one : report.scores) {
+    table.add({{one.output.empty() ? one.name : one.output + ": " + one.name},
+               cell(one.in_float),
+               cell(one.integer)});
+  }
+  return table.html();
+}
+
 std::string costs_html(const Report& report) {
   Table table("What it needs", {"", "Float", "Integers"});
   const Costs& costs = report.costs;
@@ -289,7 +301,8 @@ std::string report_html(const Report& report) {
          "</li><li><a href=\"#advice\">What to do</a></li><li><a href=\"#repeat\">How to repeat it"
          "</a></li></ul></nav>\n<main>\n" +
          verdict_html(report) +
-         section("outcome", "What came out", outcomes_html(report) + costs_html(report)) +
+         section("outcome", "What came out",
+                 outcomes_html(report) + scores_html(report) + costs_html(report)) +
          section("training", "How it went", training_html(report)) +
          section("layers", "Where it hurts", layers_html(report) + missing + classes_html(report)) +
          section("advice", "What to do", advice_html(report)) +

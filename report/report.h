@@ -30,6 +30,15 @@ struct Outcome {
   std::optional<double> mean_absolute_error{};
 };
 
+/// A score of one output beside accuracy and mean absolute error, such as F1 or ROC AUC.
+struct NamedScore {
+  /// Empty for a model of one.
+  std::string output{};
+  std::string name;
+  double in_float = 0.0;
+  double integer = 0.0;
+};
+
 /// What the integers need of a machine, for one sample.
 struct Costs {
   std::uint64_t float_bytes = 0;    ///< of the .tflite file in float
@@ -200,6 +209,8 @@ struct Report {
   std::string title;
   // 1. What came out: by output, float first and the integers that ship last.
   std::vector<Outcome> outcomes;
+  /// As the run has measured them: see add_run_facts().
+  std::vector<NamedScore> scores;
   std::string data;
   /// Whether these are scores of the examples that the network was trained on.
   bool scored_on_training = false;

@@ -53,6 +53,15 @@ void add_facts(const json& metrics, Report& report) {
   }
 }
 
+/// Adds the scores of an object, where it has some, under the output's name.
+void add_scores(const json& object, const std::string& output, Report& report) {
+  if (!object.contains("scores")) return;
+  for (const auto& [name, value] : object.at("scores").items()) {
+    report.scores.push_back(
+        {output, name, value.at("float").get<double>(), value.at("integer").get<double>()});
+  }
+}
+
 void add_ranges(const json& metrics, Report& report) {
   if (metrics.contains("ranges")) {
     for (const json& one : metrics.at("ranges")) {
@@ -84,6 +93,11 @@ void add_run_facts(const std::string& metrics_json, Report& report) {
     }
     add_facts(metrics, report);
     add_ranges(metrics, report);
+    add_scores(metrics, "", report);
+    if (!metrics.contains("outputs")) return;
+    for (const json& output : metrics.at("outputs")) {
+      add_scores(output, output.at("name").get<std::string>(), report);
+    }
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("add_run_facts: no metrics of a run: {}", error.what()));
   } catch (const FormatError& error) {

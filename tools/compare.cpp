@@ -31,6 +31,7 @@ constexpr const char* kResults[] = {"float_accuracy",
                                     "control_accuracy",
                                     "float_mean_absolute_error",
                                     "integer_mean_absolute_error",
+                                    "anomaly_threshold",
                                     "float_bytes",
                                     "int8_bytes",
                                     "c_flash_bytes",
@@ -109,6 +110,17 @@ std::vector<std::string> differing_options(const std::vector<nlohmann::json>& ru
   return result;
 }
 
+/// The scores of the tasks that any of the runs learned.
+std::set<std::string> score_names(const std::vector<nlohmann::json>& runs) {
+  std::set<std::string> names;
+  for (const nlohmann::json& run : runs) {
+    const nlohmann::json scores = run.value("scores", nlohmann::json::object());
+    if (!scores.is_object()) continue;
+    for (const auto& [name, value] : scores.items()) names.insert(name);
+  }
+  return names;
+}
+
 /// The table, row by row: a name and a cell for each run.
 using Rows = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
@@ -123,6 +135,14 @@ Rows rows_of(const std::vector<nlohmann::json>& runs) {
   for (const char* name : kResults) {
     add(name, [&](const nlohmann::json& run) { return cell_of(name, run); });
     if (std::string_view(name) == "integer_accuracy") add("  95 % interval", interval_of);
+  }
+  for (const std::string& name : score_names(runs)) {
+    for (const char* network : {"float", "integer"}) {
+      add(fmt::format("{}_{}", network, name), [&](const nlohmann::json& run) {
+        const nlohmann::json scores = run.value("scores", nlohmann::json::object());
+        return scores.contains(name) ? cell_of(network, scores.at(name)) : std::string("-");
+      });
+    }
   }
   add("data", [](const nlohmann::json& run) {
     return run.contains("data") && run.at("data").is_object() ? cell_of("name", run.at("data"))

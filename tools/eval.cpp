@@ -1,13 +1,17 @@
 #include <fmt/format.h>
+#include <octet/application/anomaly.h>
 #include <octet/application/data.h>
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/core/printable.h>
+#include <octet/deploy/example_metadata.h>
 #include <octet/train/evaluate.h>
+#include <octet/train/outputs.h>
 #include <octet/train/scores.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -65,22 +69,16 @@ nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& inter
         "themselves, of which the accuracy is shown without it",
         printable(output.name)));
   }
-  constexpr std::size_t kRows = 1000;
-  std::vector<float> values;
-  for (std::size_t begin = 0; begin < data.size(); begin += kRows) {
-    const Tensor rows = data.features(begin, std::min(data.size(), begin + kRows));
-    const std::vector<float> piece = interpreter.run(rows.span());
-    values.insert(values.end(), piece.begin(), piece.end());
-  }
+  const Tensor values = outputs_on(interpreter, data).front();
   const Targets targets = data.targets(0, data.size());
   const auto count = static_cast<Index>(data.size());
-  const Shape shape = targets.are_labels() ? Shape{count, static_cast<Index>(values.size()) / count}
-                                           : targets.values().shape();
-  if (shape.size() != static_cast<Index>(values.size())) {
+  const Shape shape =
+      targets.are_labels() ? Shape{count, values.size() / count} : targets.values().shape();
+  if (shape.size() != values.size()) {
     throw InvalidArgument(fmt::format("eval: the model gives {} values for targets {}",
                                       values.size(), shape.to_string()));
   }
-  const Tensor outputs = Tensor::from(shape, values);
+  const Tensor outputs = values.reshape(shape);
   const float threshold = decision_threshold(interpreter.model()).value_or(0.5F);
   for (const std::string& name : options.metrics) {
     try {
@@ -112,14 +110,58 @@ void show_metrics(const nlohmann::ordered_json& metrics) {
   }
 }
 
-/// Scores every output.
-void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset data) {
-  if (options.limit > 0) data = data.head(options.limit);
+/// What the errors of a model that gives back its input tell of anomalies; nothing of another
+/// model, and where the data do not have both normal examples, by the names in the file, and
+/// others.
+nlohmann::ordered_json anomalies_of(const EvalOptions& options, Interpreter& interpreter,
+                                    const Dataset& labelled, const Dataset& data) {
+  const IntegerModel& model = interpreter.model();
+  const auto [normal, threshold] = application::in_file(options.model.file, [&] {
+    return std::pair{normal_classes_of(model), anomaly_threshold_of(model)};
+  });
+  const Labels anomalies = application::anomalies_in(labelled, normal);
+  if (anomalies.empty()) return {};
+  const std::vector<float> errors = reconstruction_errors(outputs_on(interpreter, data).front(),
+                                                          data.targets(0, data.size()).values());
+  const application::AnomalyScores scores = application::anomaly_scores(errors, anomalies);
+  nlohmann::ordered_json found{{"roc_auc", scores.roc_auc},
+                               {"normal_error", scores.normal_error},
+                               {"anomaly_error", scores.anomaly_error},
+                               {"anomalies", std::ranges::count(anomalies, 1)}};
+  if (!threshold) return found;
+  std::array<std::int64_t, 2> above{};
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (errors[i] > *threshold) ++above[static_cast<std::size_t>(anomalies[i])];
+  }
+  found["threshold"] = *threshold;
+  found["found"] = above[1];
+  found["false_alarms"] = above[0];
+  return found;
+}
+
+void show_anomalies(const nlohmann::ordered_json& found, std::size_t samples) {
+  if (found.empty()) return;
+  show(
+      "anomalies: ROC AUC {:.6g}, mean squared error {:.6g} of normal examples, {:.6g} of others\n",
+      found.at("roc_auc").get<double>(), found.at("normal_error").get<double>(),
+      found.at("anomaly_error").get<double>());
+  if (!found.contains("threshold")) return;
+  const auto anomalies = found.at("anomalies").get<std::size_t>();
+  show("threshold {:.6g}: {} of {} anomalies found, {} false alarms of {} normal examples\n",
+       found.at("threshold").get<double>(), found.at("found").get<std::int64_t>(), anomalies,
+       found.at("false_alarms").get<std::int64_t>(), samples - anomalies);
+}
+
+/// Scores every output. `labelled` is the data as it was read.
+void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset labelled) {
+  if (options.limit > 0) labelled = labelled.head(options.limit);
+  const Dataset data = application::prepared_for(options.model.file, interpreter.model(), labelled);
   resize_for(interpreter, data.size());
   const double start = detail::clock_seconds();
   const nlohmann::ordered_json outputs = scores_of(interpreter, data);
   const double seconds = detail::clock_seconds() - start;
   const nlohmann::ordered_json metrics = metrics_of(options, interpreter, data);
+  const nlohmann::ordered_json anomalies = anomalies_of(options, interpreter, labelled, data);
   if (options.json) {
     nlohmann::ordered_json json{{"file", options.model.file},
                                 {"data", data.name()},
@@ -129,6 +171,7 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
                                 {"threads", num_threads()},
                                 {"seconds", seconds}};
     if (!metrics.empty()) json["metrics"] = metrics;
+    if (!anomalies.empty()) json["anomalies"] = anomalies;
     show_json(json);
     return;
   }
@@ -143,6 +186,7 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
     }
   }
   show_metrics(metrics);
+  show_anomalies(anomalies, data.size());
   show("{} samples, rounding {}, {:.3f} s\n", data.size(), to_string(interpreter.rounding()),
        seconds);
 }
@@ -153,21 +197,22 @@ void eval(const EvalOptions& options) {
   Interpreter interpreter = options.model.open(1);
   if (is_npz(options.data)) {
     const IntegerModel& model = interpreter.model();
-    const Dataset data = read_npz_split(options.data, options.data_options, model).test;
-    eval_outputs(options, interpreter, application::prepared_for(options.model.file, model, data));
+    eval_outputs(options, interpreter,
+                 read_npz_split(options.data, options.data_options, model).test);
     return;
   }
   const IntegerModel& model = interpreter.model();
-  Dataset images = application::prepared_for(
-      options.model.file, model,
-      application::load_test(
-          options.data,
-          application::options_for(options.model.file, model, options.data, options.data_options)));
+  Dataset images = application::load_test(
+      options.data,
+      application::options_for(options.model.file, model, options.data, options.data_options));
   check_sizes(interpreter, images);
-  if (!images.has_labels()) {
+  const bool gives_back =
+      application::in_file(options.model.file, [&] { return reconstructs(model); });
+  if (!images.has_labels() || gives_back) {
     eval_outputs(options, interpreter, std::move(images));
     return;
   }
+  images = application::prepared_for(options.model.file, model, std::move(images));
   if (options.limit > 0) images = images.head(options.limit);
   resize_for(interpreter, images.size());
 

@@ -4,12 +4,15 @@
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
+#include <octet/deploy/example_metadata.h>
 #include <octet/train/data/file_examples.h>
+#include <octet/train/scores.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -98,6 +101,7 @@ class Predictor {
     resize_for(interpreter_, examples.names.size());
     const std::vector<float> outputs = interpreter_.run(values);
     const std::size_t each = outputs.size() / examples.names.size();
+    if (gives_back_) return add_errors(examples.names, values, outputs);
     for (std::size_t i = 0; i < examples.names.size(); ++i) {
       add(examples.names[i], std::span(outputs).subspan(i * each, each));
     }
@@ -122,6 +126,8 @@ class Predictor {
                       kDataKey, input.size(), input.to_string(), description_.shape.to_string()));
     }
     normalization_ = normalization_of(model(), description_.shape);
+    gives_back_ = reconstructs(model());
+    threshold_ = anomaly_threshold_of(model());
   }
 
   /// Stands in where the model does not say what it was trained on: features of the input's shape.
@@ -169,6 +175,27 @@ class Predictor {
     show("{}: {}\n", printable(example, kMostOfWarning), printable(name));
   }
 
+  /// How wrong the model is of each example, and whether that is an anomaly.
+  void add_errors(const std::vector<std::string>& examples, const std::vector<float>& inputs,
+                  const std::vector<float>& outputs) {
+    const Shape rows{static_cast<Index>(examples.size()),
+                     static_cast<Index>(outputs.size() / examples.size())};
+    const std::vector<float> errors =
+        reconstruction_errors(Tensor::from(rows, outputs), Tensor::from(rows, inputs));
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      const bool is_anomaly = threshold_ && errors[i] > *threshold_;
+      if (options_.json) {
+        found_.push_back({{"example", examples[i]}, {"error", errors[i]}});
+        if (threshold_) found_.back()["anomaly"] = is_anomaly;
+        continue;
+      }
+      show("{}: error {:.6g}{}\n", printable(examples[i], kMostOfWarning), errors[i],
+           !threshold_  ? ""
+           : is_anomaly ? ", anomaly"
+                        : ", normal");
+    }
+  }
+
   void add_numbers(const std::string& example, std::span<const float> outputs) {
     if (options_.json) {
       found_.push_back(
@@ -182,6 +209,9 @@ class Predictor {
   Interpreter interpreter_;
   std::vector<std::string> names_;
   Normalization normalization_;
+  /// Whether the output is to be what the input is, and above which error that is an anomaly.
+  bool gives_back_ = false;
+  std::optional<float> threshold_;
   OutputKind kind_ = OutputKind::numbers;
   DataDescription description_;
   nlohmann::ordered_json found_ = nlohmann::ordered_json::array();

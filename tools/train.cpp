@@ -56,13 +56,14 @@ DataSplit load_arrays(const application::Options& options, const GivenModel* giv
 
 /// Examples of one input and one output.
 DataSplit load_examples(const application::Options& options, const GivenModel* given) {
-  if (given == nullptr) return application::load(options.data, options.data_options);
+  DataOptions how = options.data_options;
+  how.more_test_classes = options.task == application::Task::reconstruction;
+  if (given == nullptr) return application::load(options.data, how);
   require_one_input(given->model, options.file, options.data);
-  const auto what =
+  const auto taken =
       options.fine_tunes ? application::TakenOver::features : application::TakenOver::all;
-  return application::load(options.data,
-                           application::options_for(options.file, given->metadata, options.data,
-                                                    options.data_options, what));
+  return application::load(options.data, application::options_for(options.file, given->metadata,
+                                                                  options.data, how, taken));
 }
 
 /// The model of FILE as it is trained on: with another head, and layers that are frozen. `text`

@@ -251,6 +251,29 @@ double roc_auc(std::span<const float> scores, std::span<const std::int32_t> labe
   return area_under_curve({scores.begin(), scores.end()}, labels);
 }
 
+std::vector<float> reconstruction_errors(const Tensor& outputs, const Tensor& targets) {
+  const std::span<const float> found = outputs.span();
+  const std::span<const float> expected = targets.span();
+  const auto rows = static_cast<std::size_t>(outputs.dim(0));
+  if (found.size() != expected.size() || outputs.dim(0) != targets.dim(0) || found.empty()) {
+    throw InvalidArgument(fmt::format(
+        "reconstruction_errors: expected outputs and targets of as many rows and values, found {} "
+        "and {}",
+        outputs.shape().to_string(), targets.shape().to_string()));
+  }
+  const std::size_t each = found.size() / rows;
+  std::vector<float> errors(rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    double sum = 0.0;
+    for (std::size_t i = row * each; i < (row + 1) * each; ++i) {
+      const double difference = double{found[i]} - double{expected[i]};
+      sum += difference * difference;
+    }
+    errors[row] = static_cast<float>(sum / static_cast<double>(each));
+  }
+  return errors;
+}
+
 double mean_absolute_error_of(std::span<const float> outputs, std::span<const float> targets) {
   require_equal("mean_absolute_error", outputs.size(), targets.size());
   double sum = 0.0;

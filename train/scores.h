@@ -43,6 +43,11 @@ double top_k_accuracy(const Tensor& outputs, std::span<const std::int32_t> label
 /// example.
 double roc_auc(std::span<const float> scores, std::span<const std::int32_t> labels);
 
+/// The mean of (output - target)^2 over the values of each example: where a model gives back its
+/// input, the score that tells anomalies, which it gives back worse. Throws InvalidArgument for no
+/// examples, and for tensors of other sizes or numbers of rows.
+std::vector<float> reconstruction_errors(const Tensor& outputs, const Tensor& targets);
+
 /// The mean of |output - target|, and 1 - sum (output - target)^2 / sum (target - mean(target))^2:
 /// 1 where all are met, 0 for the mean of the targets. R2 of constant targets is 1 where all are
 /// met, else 0. Throw InvalidArgument for no values and lists of unlike lengths.

@@ -42,6 +42,7 @@ std::string number_text(const char* name, const std::vector<float>& numbers) {
 
 void read_example_metadata(const IntegerModel& model, CPlan& plan) {
   plan.class_names = class_names_of(model);
+  plan.anomaly_threshold = anomaly_threshold_of(model);
   if (normalization_of(model).empty()) return;
   if (plan.inputs.size() != 1) {
     throw FormatError(
@@ -69,6 +70,20 @@ std::string c_class_names(const CPlan& plan) {
       R"(/* Names of the classes, for an array: const char *const names[] = @NAME@_CLASS_NAMES; */
 #define @NAME@_CLASSES @count@
 #define @NAME@_CLASS_NAMES {@names@}
+
+)",
+      f);
+}
+
+std::string c_anomaly_threshold(const CPlan& plan) {
+  if (!plan.anomaly_threshold) return "";
+  Fillings f = plan.fillings();
+  f["threshold"] = float_literal(*plan.anomaly_threshold);
+  f["percent"] = fmt::format("{}", kAnomalyPercentile);
+  return fill(
+      R"(/* The score of an input is the mean of (output - input)^2 over its values, both as real numbers, the input as
+ * training normalized it. A score above this one, which @percent@ % of the training examples did not pass, says anomaly. */
+#define @NAME@_ANOMALY_THRESHOLD @threshold@
 
 )",
       f);

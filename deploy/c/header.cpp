@@ -221,7 +221,7 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   f["parameters"] = c_parameters(plan);
   f["states"] = c_state_declarations(plan);
   f["sound"] = c_front_end_declarations(plan);
-  f["classes"] = c_class_names(plan);
+  f["classes"] = c_class_names(plan) + c_anomaly_threshold(plan);
   f["normalized"] = c_normalization_text(plan);
   fill_ends(plan, f);
   f["flash"] = std::to_string(figures.flash_bytes);

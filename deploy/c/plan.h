@@ -88,6 +88,8 @@ struct CPlan {
   std::optional<LogMel> front_end;
   /// Names of the classes in the order of labels; empty where the model has none.
   std::vector<std::string> class_names;
+  /// The error of a reconstruction above which an input is an anomaly; none where none is known.
+  std::optional<float> anomaly_threshold;
   /// Normalizes callers' floats before they are quantized.
   Normalization normalization;
 
@@ -204,6 +206,7 @@ void read_example_metadata(const IntegerModel& model, CPlan& plan);
 
 /// The macros of the names of classes; empty where there are none.
 std::string c_class_names(const CPlan& plan);
+std::string c_anomaly_threshold(const CPlan& plan);
 
 /// The sentence about the normalization in the header, the lists of its numbers in the function
 /// that quantizes, and the value there that becomes a code. The first two are empty without one.

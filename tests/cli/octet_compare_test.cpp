@@ -23,11 +23,12 @@ TEST_F(OctetCompare, ShowsResultsAndOptionsThatDiffer) {
       run("a", R"({"integer_accuracy":0.95,"int8_bytes":1000,"lr":0.001,"batch":32,"seed":1,
                    "hidden":[8],"network":"mlp","data":{"name":"set","train":9,"test":200}})") +
       run("b", R"({"integer_accuracy":0.9,"int8_bytes":500,"lr":0.01,"batch":32,"seed":1,
-                   "hidden":[4,4],"network":"gru","data":{"name":"set","train":9,"test":200}})");
+                   "hidden":[4,4],"network":"gru","scores":{"f1":{"float":0.875,"integer":0.625}},
+                   "data":{"name":"set","train":9,"test":200}})");
   const Result table = octet("compare " + runs);
   ASSERT_EQ(table.exit_code, 0) << table.err;
-  for (const char* words :
-       {"95.00 %", "90.00 %", "91.04 to 97.26 %", "int8_bytes", "[4,4]", "gru", "0.001", "0.01"}) {
+  for (const char* words : {"95.00 %", "90.00 %", "91.04 to 97.26 %", "int8_bytes", "[4,4]", "gru",
+                            "0.001", "0.01", "float_f1", "0.875", "integer_f1", "0.625"}) {
     EXPECT_NE(table.out.find(words), std::string::npos) << words << "\n" << table.out;
   }
   for (const char* words : {"batch", "seed"}) {

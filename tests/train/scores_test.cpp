@@ -30,6 +30,14 @@ Drawn drawn(Index classes, std::size_t rows = 200) {
   return result;
 }
 
+TEST(Scores, ReconstructionErrorsAreMeansOfSquares) {
+  const Tensor outputs = Tensor::from({2, 2, 1}, std::vector<float>{1, 2, 3, 4});
+  const Tensor targets = Tensor::from({2, 2}, std::vector<float>{0, 2, 3, 1});
+  EXPECT_EQ(reconstruction_errors(outputs, targets), (std::vector<float>{0.5F, 4.5F}));
+  EXPECT_THROW(reconstruction_errors(outputs, Tensor({2, 3})), InvalidArgument);
+  EXPECT_THROW(reconstruction_errors(outputs, Tensor({4, 1})), InvalidArgument);
+}
+
 TEST(Scores, OfClassesAreThoseOfNaiveCounts) {
   const Drawn data = drawn(4);
   double precision = 0;

@@ -72,6 +72,7 @@ set(OCTET_CLI_TESTS
   cli/octet_quantize_test.cpp
   cli/octet_train_test.cpp
   cli/octet_search_test.cpp
+  cli/octet_task_scores_test.cpp
   cli/octet_files_test.cpp
   cli/octet_verify_test.cpp
   cli/residual_test.cpp

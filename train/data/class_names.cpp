@@ -29,7 +29,7 @@ std::ptrdiff_t place_of(const std::vector<std::string>& names, std::string_view 
 
 void ClassNames::add(std::string_view name, const std::string& where) {
   if (name.empty()) throw FormatError(fmt::format("{}: expected a class, found no name", where));
-  if (!known_.empty() && std::ranges::find(known_, name) == known_.end()) {
+  if (!known_.empty() && !more_ && std::ranges::find(known_, name) == known_.end()) {
     throw FormatError(fmt::format("{}: expected one of the classes {}, found '{}'", where,
                                   printable(fmt::format("{}", fmt::join(known_, ", ")), 200),
                                   printable(name)));
@@ -45,7 +45,14 @@ void ClassNames::add(std::string_view name, const std::string& where) {
 }
 
 std::vector<std::string> ClassNames::names() const {
-  return known_.empty() ? sorted(found_) : known_;
+  std::vector<std::string> others = found_;
+  std::erase_if(others, [this](const std::string& name) {
+    return std::ranges::find(known_, name) != known_.end();
+  });
+  std::vector<std::string> names = known_;
+  // None where there may be no more than the known ones.
+  for (std::string& name : sorted(std::move(others))) names.push_back(std::move(name));
+  return names;
 }
 
 Labels ClassNames::labels() const {

@@ -70,7 +70,7 @@ class CsvExamples {
         options_(options),
         skipped_(skipped),
         numbers_(are_numbers(rows, options)),
-        classes_(options.class_names) {}
+        classes_(options.class_names, options.more_test_classes) {}
 
   LoadedData read(std::string name) {
     std::uint32_t segment_number = 0;

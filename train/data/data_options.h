@@ -47,6 +47,9 @@ struct DataOptions {
   std::uint64_t split_seed = 0;
   /// The names of the classes in the order of their labels; empty: those that the data have.
   std::vector<std::string> class_names{};
+  /// Whether test examples may be of classes that no training example is of, as anomalies are;
+  /// their labels come behind those of the training.
+  bool more_test_classes = false;
   /// The steps of a sequence: longer ones are cut to their first so many, shorter ones continued.
   /// 0: all have one length.
   std::size_t length = 0;

@@ -97,7 +97,7 @@ PixelSize common_size(ClassFiles& parts, const DataOptions& options, SkippedExam
 }
 
 Dataset read_images(std::string name, std::vector<ClassFile>& files, const PixelSize& size,
-                    std::vector<std::string> known, SkippedExamples& skipped) {
+                    ClassNames classes, SkippedExamples& skipped) {
   const auto each = static_cast<std::size_t>(size.height * size.width * size.channels);
   std::vector<std::uint8_t> pixels(files.size() * each);
   const auto place = [&](std::size_t i) {
@@ -111,7 +111,6 @@ Dataset read_images(std::string name, std::vector<ClassFile>& files, const Pixel
       });
   require_read(name, files.size());
   pixels.resize(files.size() * each);
-  ClassNames classes(std::move(known));
   for (const ClassFile& file : files) classes.add(file.class_name, file.path.string());
   const std::vector<std::string> names = classes.names();
   return Dataset::from_bytes(std::move(name), {size.height, size.width, size.channels},
@@ -141,7 +140,8 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
                     static_cast<std::size_t>(size.channels)},
                    options);
   const auto read = [&](std::vector<ClassFile>& part, std::vector<std::string> known) {
-    return read_images(set_name(folder), part, size, std::move(known), skipped);
+    return read_images(set_name(folder), part, size,
+                       ClassNames(std::move(known), options.more_test_classes), skipped);
   };
   LoadedData data{.train = read(files.train, options.class_names), .resolved = options};
   data.groups = groups_of(files.train);

@@ -35,7 +35,7 @@ SequenceSet::SequenceSet(std::string of, std::size_t channels, const DataOptions
     : of_(std::move(of)),
       channels_(channels),
       options_(options),
-      classes_(std::move(known_classes)) {}
+      classes_(std::move(known_classes), options.more_test_classes) {}
 
 void SequenceSet::add(std::span<const float> values, std::string_view class_name,
                       const std::string& where) {

@@ -250,6 +250,16 @@ TEST(ExampleMetadata, IsReadAgainOrRefused) {
   model.metadata = {{kNormalizationKey, metadata_text(normalization)}, {kFrontEndKey, "{}"}};
   expect_mentions(message_of<FormatError>([&] { normalization_of(model); }),
                   "expected none beside 'octet.front_end'");
+  EXPECT_FALSE(anomaly_threshold_of(model));
+  model.metadata = {{kNormalClassesKey, metadata_text(names)},
+                    {kAnomalyThresholdKey, metadata_text(0.1F)}};
+  EXPECT_EQ(normal_classes_of(model), names);
+  EXPECT_EQ(anomaly_threshold_of(model), 0.1F);
+  for (const char* damaged : {"-1", "[0.1]", "\"0.1\"", "1e99", ""}) {
+    model.metadata = {{kAnomalyThresholdKey, damaged}};
+    expect_mentions(message_of<FormatError>([&] { anomaly_threshold_of(model); }),
+                    "'octet.anomaly_threshold': ");
+  }
   ModelTensor output;
   output.shape = {1, 3};
   model.tensors = {output};

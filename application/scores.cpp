@@ -1,0 +1,154 @@
+#include "scores.h"
+
+#include <fmt/core.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/train/outputs.h>
+#include <octet/train/scores.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "anomaly.h"
+#include "task.h"
+
+namespace octet::application {
+namespace {
+
+/// Examples that are run at a time.
+constexpr Index kScoredAtOnce = 1000;
+
+bool has_both(const Labels& labels) {
+  return std::ranges::count(labels, 0) > 0 && std::ranges::count(labels, 1) > 0;
+}
+
+std::vector<MetricValue> by_name(std::initializer_list<const char*> names, const Tensor& outputs,
+                                 const Targets& targets, float threshold) {
+  std::vector<MetricValue> values;
+  for (const char* name : names) {
+    values.push_back({name, score(name, outputs, targets, threshold)});
+  }
+  return values;
+}
+
+std::vector<MetricValue> class_scores(const Tensor& outputs, const Targets& labels,
+                                      float threshold) {
+  const Index width = outputs.dim(1);
+  // Classes that the outputs do not have are no rows of their tables.
+  if (std::ranges::any_of(labels.labels(),
+                          [&](std::int32_t label) { return label >= std::max<Index>(width, 2); })) {
+    return {};
+  }
+  std::vector<MetricValue> values =
+      by_name({"precision", "recall", "f1"}, outputs, labels, threshold);
+  const auto add = [&](const char* name) {
+    values.push_back({name, score(name, outputs, labels, threshold)});
+  };
+  if (width <= 2 && has_both(labels.labels())) add("roc_auc");
+  if (width > 3) add("top_3");
+  if (width > 10) add("top_5");
+  return values;
+}
+
+/// Column `k` of rows.
+Tensor column_of(const Tensor& rows, Index k) {
+  std::vector<float> values;
+  for (Index row = 0; row < rows.dim(0); ++row) {
+    values.push_back(rows.data()[row * rows.dim(1) + k]);
+  }
+  return Tensor::from({rows.dim(0), 1}, values);
+}
+
+/// Each label is a question of its own, which a label that no example has does not ask.
+std::vector<MetricValue> label_scores(const Tensor& outputs, const Tensor& targets,
+                                      float threshold) {
+  std::vector<MetricValue> values;
+  for (const Metric& metric : {binary_accuracy(threshold), exact_match(threshold)}) {
+    values.push_back({metric.name, metric.value(outputs, targets)});
+  }
+  struct Sum {
+    double of = 0.0;
+    int labels = 0;
+    void add(double value) {
+      of += value;
+      ++labels;
+    }
+  };
+  Sum precision;
+  Sum recall;
+  Sum f1;
+  Sum auc;
+  for (Index k = 0; k < outputs.dim(1); ++k) {
+    const Tensor column = column_of(outputs, k);
+    const Labels labels = classes_of(column_of(targets, k), 0.5F);
+    if (std::ranges::count(labels, 1) == 0) continue;
+    const ConfusionMatrix counts = confusion_matrix(classes_of(column, threshold), labels, 2);
+    precision.add(precision_of(counts, 1));
+    recall.add(recall_of(counts, 1));
+    f1.add(f1_of(counts, 1));
+    if (has_both(labels)) auc.add(roc_auc(column.span(), labels));
+  }
+  for (const auto& [name, sum] : {std::pair{"precision", precision}, std::pair{"recall", recall},
+                                  std::pair{"f1", f1}, std::pair{"roc_auc", auc}}) {
+    if (sum.labels > 0) values.push_back({name, sum.of / sum.labels});
+  }
+  return values;
+}
+
+std::vector<MetricValue> reconstruction_scores(const Tensor& outputs, const Tensor& targets,
+                                               const Labels& anomalies) {
+  const std::vector<float> errors = reconstruction_errors(outputs, targets);
+  double sum = 0.0;
+  for (const float error : errors) sum += double{error};
+  std::vector<MetricValue> values{{"mean_squared_error", sum / static_cast<double>(errors.size())}};
+  if (!anomalies.empty()) {
+    values.push_back({"roc_auc", anomaly_scores(errors, anomalies).roc_auc});
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
+                                     float threshold, const Labels& anomalies) {
+  const Index rows = outputs.dim(0);
+  if (targets.are_labels()) {
+    return class_scores(outputs.reshape({rows, outputs.size() / rows}), targets, threshold);
+  }
+  if (targets.values().size() != outputs.size()) return {};
+  const Tensor& values = targets.values();
+  const Tensor shaped = outputs.reshape(values.shape());
+  switch (task) {
+    case Task::multi_label:
+      return label_scores(shaped, values, threshold);
+    case Task::segmentation:
+      return by_name({"accuracy", "iou", "dice"}, shaped, values, threshold);
+    case Task::reconstruction:
+      return reconstruction_scores(shaped, values, anomalies);
+    case Task::classification:
+    case Task::regression:
+      break;
+  }
+  return by_name({"r2"}, shaped, values, threshold);
+}
+
+std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, const Dataset& data,
+                                                  std::optional<Task> task, const Labels& anomalies,
+                                                  ProcessGroup* group) {
+  Interpreter interpreter(model, {.batch = kScoredAtOnce});
+  const std::vector<Tensor> outputs = outputs_on(interpreter, data, group);
+  const std::vector<Targets> targets = data.outputs() == 1
+                                           ? std::vector{data.targets(0, data.size())}
+                                           : data.batch(0, data.size()).all_targets();
+  std::vector<std::vector<MetricValue>> result;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const Task own = outputs.size() == 1 && task ? *task : task_of(targets[k]);
+    const float threshold = decision_threshold(model, k).value_or(0.5F);
+    result.push_back(task_scores(own, outputs[k], targets[k], threshold, anomalies));
+  }
+  return result;
+}
+
+}  // namespace octet::application

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <octet/core/tensor.h>
+#include <octet/runtime/integer_model.h>
+#include <octet/train/data/dataset.h>
+#include <octet/train/distributed/process_group.h>
+#include <octet/train/metric.h>
+
+#include <optional>
+#include <vector>
+
+#include "options.h"
+
+namespace octet::application {
+
+/// Scores of outputs [n, ...], beside the accuracy or the mean absolute error that each has, by
+/// what is learned:
+///
+/// - classification: precision, recall and F1, means over the classes; ROC AUC of two classes,
+///   top_3 of more than three, top_5 of more than ten;
+/// - several labels: binary_accuracy and exact_match; precision, recall, F1 and ROC AUC, means over
+///   the labels;
+/// - segmentation: accuracy of places, IoU and Dice, means over the classes;
+/// - regression: R2;
+/// - reconstruction: mean squared error; where `anomalies`, 0 or 1 of each example, has both, the
+///   ROC AUC of the error of an example as its score.
+///
+/// What the targets lack examples for is left out. Empty for targets of another size than outputs.
+std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
+                                     float threshold, const Labels& anomalies = {});
+
+/// task_scores() of each output of a model in a file. `task`: what a single output learns; none: by
+/// its targets. All ranks of the group call it, and share the examples.
+std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, const Dataset& data,
+                                                  std::optional<Task> task, const Labels& anomalies,
+                                                  ProcessGroup* group = nullptr);
+
+}  // namespace octet::application

@@ -1,0 +1,220 @@
+// What `octet train` says of how good a model is at its task, and what it and `octet eval` and
+// `octet predict` say of anomalies.
+
+#include <fmt/format.h>
+#include <octet/core/random.h>
+#include <octet/core/tensor.h>
+#include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/train/data/npy_files.h>
+#include <octet_test_paths.h>
+
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace octet::test::octet_task_scores_test {
+namespace {
+
+constexpr int kValues = 12;
+
+/// Values on a straight line that each example draws, so that few numbers tell all; `is_worn`: one
+/// of them off it.
+std::vector<double> machine(bool is_worn, std::uint64_t number) {
+  const Random random = Random(7).fork(number);
+  const double level = 40.0 + 20.0 * double{random.uniform(0)};
+  const double slope = 2.0 * double{random.uniform(1)} - 1.0;
+  std::vector<double> values;
+  for (int i = 0; i < kValues; ++i) values.push_back(level + slope * i);
+  if (is_worn) values[random.below(2, kValues)] += 15.0 + 5.0 * double{random.uniform(3)};
+  return values;
+}
+
+class OctetTaskScores : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
+  nlohmann::json metrics() const {
+    return nlohmann::json::parse(text_of(path("out/metrics.json")));
+  }
+
+  ProcessResult octet(const std::string& words) const {
+    return run_process(Arguments{OCTET_TOOL} + words_of(words), plain_environment());
+  }
+  ProcessResult train(const std::string& data, const std::string& more) const {
+    return octet("train --data " + path(data) + " --out " + path("out") +
+                 " --hidden 16,2,16 --lr 0.01 --batch 32 --no-progress " + more);
+  }
+
+  /// Examples as records with their state, of which the last `worn` are worn.
+  void write_records(const std::string& name, int fine, int worn, std::uint64_t seed) const {
+    std::string text;
+    for (int i = 0; i < kValues; ++i) text += fmt::format("v{},", i);
+    text += "state\n";
+    for (int i = 0; i < fine + worn; ++i) {
+      const bool is_worn = i >= fine;
+      text += fmt::format("{:.3f},{}\n",
+                          fmt::join(machine(is_worn, seed + static_cast<std::uint64_t>(i)), ","),
+                          is_worn ? "worn" : "fine");
+    }
+    write_file_atomic(path(name), text);
+  }
+  /// Examples as a file of one column each, in folders by state.
+  void write_folder(const std::string& part, const std::string& state, int count,
+                    std::uint64_t seed) const {
+    std::filesystem::create_directories(path(part + "/" + state));
+    for (int i = 0; i < count; ++i) {
+      write_file_atomic(
+          path(fmt::format("{}/{}/{}.csv", part, state, i)),
+          fmt::format(
+              "v\n{:.3f}\n",
+              fmt::join(machine(state == "worn", seed + static_cast<std::uint64_t>(i)), "\n")));
+    }
+  }
+
+  /// What is said of anomalies is one thing in all places, and the integers find them as float
+  /// does.
+  void expect_anomalies_are_found(const ProcessResult& result, const std::string& data,
+                                  const std::string& records) const {
+    expect_success(result);
+    const nlohmann::json found = metrics();
+    const nlohmann::json& auc = found.at("scores").at("roc_auc");
+    EXPECT_GT(auc.at("float").get<double>(), 0.95);
+    EXPECT_GT(auc.at("integer").get<double>(), auc.at("float").get<double>() - 1e-3);
+    EXPECT_EQ(found.at("normal_classes"), nlohmann::json{"fine"});
+    const double threshold = found.at("anomaly_threshold");
+    EXPECT_GT(threshold, 0.0);
+    expect_mentions(result.out, "normal: fine; ");
+    expect_mentions(result.out,
+                    fmt::format("\n{:<22} {:>14.6g} ", "roc_auc", auc.at("float").get<double>()));
+    expect_mentions(result.out, "threshold, 99 %");
+    expect_mentions(text_of(path("out/report.html")), "roc_auc");
+    expect_mentions(text_of(path("out/model_int8.h")), "#define MODEL_INT8_ANOMALY_THRESHOLD 0.");
+
+    const std::string model = path("out/model_int8.tflite");
+    const nlohmann::json said =
+        printed_json(octet("eval " + model + " --data " + path(data) + " --json")).at("anomalies");
+    EXPECT_EQ(said.at("roc_auc"), auc.at("integer"));
+    EXPECT_EQ(said.at("threshold").get<float>(), static_cast<float>(threshold));
+    EXPECT_GT(said.at("anomaly_error").get<double>(), said.at("normal_error").get<double>());
+    EXPECT_GT(said.at("found").get<int>(), said.at("anomalies").get<int>() / 2);
+    expect_mentions(octet("eval " + model + " --data " + path(data)).out,
+                    fmt::format("{} anomalies found, ", said.at("anomalies").get<int>()));
+
+    const nlohmann::json each = printed_json(octet("predict " + model + " --json " + records));
+    int anomalies = 0;
+    for (const nlohmann::json& one : each) {
+      EXPECT_EQ(one.at("anomaly"), one.at("error").get<float>() > static_cast<float>(threshold));
+      anomalies += one.at("anomaly").get<bool>() ? 1 : 0;
+    }
+    EXPECT_GT(anomalies, 0);
+    EXPECT_LT(anomalies, static_cast<int>(each.size()));
+    expect_mentions(octet("predict " + model + " " + records).out, ", anomaly\n");
+  }
+
+ private:
+  ScratchDirectory scratch_;
+};
+
+TEST_F(OctetTaskScores, AnomaliesAreClassesThatOnlyTheTestPartHas) {
+  write_folder("set/train", "fine", 400, 0);
+  write_folder("set/test", "fine", 60, 1000);
+  write_folder("set/test", "worn", 40, 2000);
+  const ProcessResult result =
+      train("set", "--task reconstruction --normalize --epochs 40 --qat-epochs 5");
+  expect_anomalies_are_found(result, "set",
+                             path("set/test/fine/0.csv") + " " + path("set/test/worn/0.csv"));
+  expect_mentions(result.out, "40 of 100 test examples are anomalies");
+  // Learned as classes, they are what no example teaches.
+  expect_one_error(train("set", "--epochs 1"), 1, "expected one of the classes fine, found 'worn'");
+}
+
+TEST_F(OctetTaskScores, AnomaliesAreClassesThatAreNotNormal) {
+  write_records("all.csv", 500, 60, 0);
+  write_records("new.csv", 10, 10, 5000);
+  expect_anomalies_are_found(train("all.csv",
+                                   "--task reconstruction --normal fine --split 0.8 --normalize "
+                                   "--epochs 40 --qat-epochs 5"),
+                             "all.csv --split 0.8", path("new.csv"));
+  EXPECT_EQ(metrics().at("data").at("train"), 400);
+  for (const auto& [more, words] : std::vector<std::pair<std::string, std::string>>{
+           {"--normal fine", "--normal: expected --task reconstruction with it"},
+           {"--task reconstruction --normal idle",
+            "--normal: expected classes that training examples are of, fine, worn, found idle"}}) {
+    expect_one_error(train("all.csv", more), 2, words);
+  }
+  const ProcessResult all = train("all.csv", "--task reconstruction --epochs 1 --qat-epochs 0");
+  expect_mentions(all.out, "there is no ROC AUC; if some of these are anomalies, give --normal");
+  EXPECT_FALSE(metrics().at("scores").contains("roc_auc"));
+}
+
+/// 300 examples of two values in [-1, 1], and what `targets` makes of them.
+void write_arrays(const std::string& folder, const Bytes& targets, const Tensor& x) {
+  std::filesystem::create_directory(folder);
+  write_file_atomic(folder + "/x.npy",
+                    npy_bytes<float>("<f4", "(300, 2)", {x.span().begin(), x.span().end()}));
+  write_file_atomic(folder + "/y.npy", targets);
+}
+
+TEST_F(OctetTaskScores, AreThoseOfTheTask) {
+  const Tensor x = Tensor::uniform({300, 2}, Random(4), -1.0F, 1.0F);
+  std::vector<float> numbers;
+  std::vector<float> flags;
+  std::vector<std::int64_t> two;
+  std::vector<std::int64_t> four;
+  for (std::size_t i = 0; i < 600; i += 2) {
+    const float a = x.span()[i];
+    const float b = x.span()[i + 1];
+    numbers.insert(numbers.end(), {a + b, a - b});
+    flags.insert(flags.end(), {a > 0.0F ? 1.0F : 0.0F, b > 0.0F ? 1.0F : 0.0F});
+    two.push_back(a > b ? 1 : 0);
+    four.push_back((a > 0.0F ? 1 : 0) + (b > 0.0F ? 2 : 0));
+  }
+  struct Case {
+    const char* name;
+    Bytes targets;
+    std::set<std::string> scores;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"numbers", npy_bytes<float>("<f4", "(300, 2)", numbers), {"r2"}},
+           {"flags",
+            npy_bytes<float>("<f4", "(300, 2)", flags),
+            {"binary_accuracy", "exact_match", "precision", "recall", "f1", "roc_auc"}},
+           {"two",
+            npy_bytes<std::int64_t>("<i8", "(300,)", two),
+            {"precision", "recall", "f1", "roc_auc"}},
+           {"four",
+            npy_bytes<std::int64_t>("<i8", "(300,)", four),
+            {"precision", "recall", "f1", "top_3"}}}) {
+    SCOPED_TRACE(one.name);
+    write_arrays(path(one.name), one.targets, x);
+    const ProcessResult result =
+        octet(fmt::format("train --data {} --out {} --hidden 16 --lr 0.02 --batch 16 --epochs 20 "
+                          "--qat-epochs 1 --no-progress",
+                          path(one.name), path("out")));
+    expect_success(result);
+    const nlohmann::json found = metrics().at("scores");
+    std::set<std::string> names;
+    for (const auto& [name, score] : found.items()) {
+      names.insert(name);
+      for (const char* network : {"float", "integer"}) {
+        EXPECT_GT(score.at(network).get<double>(), 0.85) << name;
+        EXPECT_LE(score.at(network).get<double>(), 1.0) << name;
+      }
+      expect_mentions(result.out, "\n" + name + " ");
+      expect_mentions(text_of(path("out/report.html")), name);
+    }
+    EXPECT_EQ(names, one.scores);
+    // What `octet eval` counts anew of the file.
+    const std::string again = names.contains("r2") ? "r2" : "f1";
+    if (one.name == std::string("flags")) continue;
+    EXPECT_EQ(printed_json(octet(fmt::format("eval {} --data {} --metrics {} --json",
+                                             path("out/model_int8.tflite"), path(one.name), again)))
+                  .at("metrics")
+                  .at(again),
+              found.at(again).at("integer"));
+  }
+}
+
+}  // namespace
+}  // namespace octet::test::octet_task_scores_test
