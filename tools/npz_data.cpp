@@ -100,8 +100,32 @@ void check_labels(const Labels& labels, const ModelTensor& output, const std::st
                   file, printable(output.name), classes, largest));
 }
 
+/// Whether an array of whole numbers has one for each place of an output, whose last axis is
+/// classes.
+bool are_classes_of_places(const Shape& array, const ModelTensor& output) {
+  if (array.rank() < 2 || output.shape.size() < 3 || output.shape.back() < 2) return false;
+  std::vector<Index> places(output.shape.begin(), output.shape.end() - 1);
+  return long_axes({array.begin(), array.end()}) == long_axes(places);
+}
+
+/// Rows of 0 and 1 for the classes of all places.
+Tensor one_hot_places(const Shape& shape, const Labels& labels, const ModelTensor& output,
+                      const std::string& file) {
+  const auto classes = static_cast<Index>(output.shape.back());
+  const auto wrong = std::ranges::find_if(
+      labels, [&](std::int32_t label) { return label < 0 || label >= classes; });
+  if (wrong != labels.end()) {
+    throw FormatError(fmt::format(
+        "{}: array \"{}\": expected a class in [0, {}) for each place, found {}; a class for what "
+        "is of no interest has to be one of the output's",
+        file, printable(output.name), classes, *wrong));
+  }
+  std::vector<Index> extents(shape.begin(), shape.end());
+  extents.push_back(classes);
+  return one_hot(labels, classes).reshape(Shape(extents));
+}
+
 Targets targets_of(const NpyArray& array, const ModelTensor& output, const std::string& file) {
-  Tensor values = array.to_tensor();
   const auto labels_of = [&](const auto& from) {
     Labels labels;
     for (const auto label : from) {
@@ -113,7 +137,8 @@ Targets targets_of(const NpyArray& array, const ModelTensor& output, const std::
     }
     return labels;
   };
-  if (array.shape.rank() == 1) {
+  const bool are_places = are_classes_of_places(array.shape, output);
+  if (array.shape.rank() == 1 || are_places) {
     const std::optional<Labels> labels = std::visit(
         [&](const auto& from) -> std::optional<Labels> {
           using T = typename std::remove_cvref_t<decltype(from)>::value_type;
@@ -121,12 +146,14 @@ Targets targets_of(const NpyArray& array, const ModelTensor& output, const std::
           return std::nullopt;
         },
         array.values);
+    if (labels && are_places) return one_hot_places(array.shape, *labels, output, file);
     if (labels) {
       check_labels(*labels, output, file);
       return *labels;
     }
-    values = values.reshape({array.shape[0], 1});
   }
+  Tensor values = array.to_tensor();
+  if (array.shape.rank() == 1) values = values.reshape({array.shape[0], 1});
   check_shape(values.shape(), output, file);
   return values;
 }

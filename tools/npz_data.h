@@ -14,10 +14,11 @@ bool is_npz(const std::string& file);
 
 /// The examples in an .npz file for a model: an array for each of its inputs and, as targets, for
 /// each of its outputs, named after them. Features of uint8 are x = byte / 255, of any other type
-/// the numbers. Targets of an integer type and one axis are class labels; others are tensors, used
-/// as they are, [n] as [n, 1]. Throws as read_npz(), and FormatError for an array that is missing,
-/// one that is named after neither, numbers of examples that differ, labels of no class, and
-/// examples of another size than the model's or with axes in another order.
+/// the numbers. Targets of an integer type and one axis are class labels, and masks of an integer
+/// type, [n, ...] for an output [n, ..., classes], the class of each place; others are tensors,
+/// used as they are, [n] as [n, 1]. Throws as read_npz(), and FormatError for an array that is
+/// missing, one that is named after neither, numbers of examples that differ, labels of no class,
+/// and examples of another size than the model's or with axes in another order.
 Dataset read_npz_data(const std::string& file, const IntegerModel& model);
 
 /// The examples of a file for training and of DataOptions::test_data for scoring, or of the first

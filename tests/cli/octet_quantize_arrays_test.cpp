@@ -283,6 +283,46 @@ TEST_F(OctetQuantizeArrays, ATensorOfOneOutputHasItsError) {
   expect_mentions(result.err, "\nmean absolute error ");
 }
 
+TEST_F(OctetQuantizeArrays, MasksOfWholeNumbersAreClassesOfPlaces) {
+  Sequential model("places", Input({4, 5, 1}, "x"), Conv2D(8, 1, Activation::relu),
+                   Conv2D(3, 1, Activation::softmax, {.name = "y"}));
+  model.build(1);
+  model.save(path("float.octet"));
+  const auto arrays = [&](Index count, std::uint64_t seed, std::int32_t highest) {
+    const Tensor x = random_tensor({count, 4, 5, 1}, seed);
+    Labels mask;
+    for (const float value : x.span()) {
+      mask.push_back(value < -0.3F ? 0 : value < 0.3F ? 1 : highest);
+    }
+    return NamedFiles{
+        named("x", x),
+        {"y.npy", npy_bytes<std::int32_t>("<i4", fmt::format("({}, 4, 5)", count), mask)}};
+  };
+  write("train.npz", arrays(kTrain, 1, 2));
+  write("test.npz", arrays(kTest, 2, 2));
+  const ProcessResult result =
+      octet({"train", path("float.octet"), "--data", path("train.npz"), "--test-data",
+             path("test.npz"), "--out", path("out"), "--batch", "8", "--lr", "0.02", "--epochs",
+             "10", "--qat-epochs", "1", "--json"});
+  const json found = printed_json(result);
+  expect_mentions(result.err, "segmentation: classes of places");
+  const json& scores = found.at("scores");
+  for (const char* name : {"accuracy", "iou", "dice"}) {
+    EXPECT_GT(scores.at(name).at("integer").get<double>(), 0.85) << name;
+    expect_mentions(result.err, fmt::format("\n{} ", name));
+    EXPECT_EQ(printed_json(octet({"eval", path("out/model_int8.tflite"), "--data", path("test.npz"),
+                                  "--metrics", name, "--json"}))
+                  .at("metrics")
+                  .at(name),
+              scores.at(name).at("integer"));
+  }
+  EXPECT_LT(scores.at("iou").at("integer"), scores.at("dice").at("integer"));
+  write("train.npz", arrays(kTrain, 1, 3));
+  const ProcessResult wrong = quantize("none", {});
+  EXPECT_EQ(wrong.exit_code, 1);
+  expect_mentions(wrong.err, "array \"y\": expected a class in [0, 3) for each place, found 3");
+}
+
 TEST_F(OctetQuantizeArrays, TheBitsOfLayersGoByTheSumOfLosses) {
   const BitSearchOptions options{
       .samples = 2000,
