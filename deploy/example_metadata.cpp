@@ -133,6 +133,26 @@ Normalization normalization_of(const IntegerModel& model) {
   return found;
 }
 
+Shape example_shape_of(const IntegerModel& model) {
+  const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.inputs[0])];
+  const Shape input = tensor.shape.empty() ? Shape() : tensor.example_shape();
+  const auto said =
+      read_metadata<std::vector<Index>>(model, kDataKey, [](const nlohmann::json& object) {
+        std::vector<Index> extents;
+        for (const nlohmann::json& extent : object.at("shape")) {
+          extents.push_back(detail::whole_number<Index>(extent));
+        }
+        return extents;
+      });
+  // Extents of damaged files may be of any size.
+  Index left = input.size();
+  for (const Index extent : said) {
+    if (extent <= 0 || left % extent != 0) return input;
+    left /= extent;
+  }
+  return said.empty() || left != 1 ? input : Shape(said);
+}
+
 bool reconstructs(const IntegerModel& model) {
   const auto entry = model.metadata.find(kTaskKey);
   if (entry == model.metadata.end()) return false;

@@ -33,6 +33,10 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
+/// The entry of the metadata that says how files became examples, a JSON object with their "shape":
+/// see DataDescription.
+inline constexpr const char* kDataKey = "octet.data";
+
 /// The entry of the metadata that says that the output is to be what the input is: its text is
 /// kReconstruction, a JSON string.
 inline constexpr const char* kTaskKey = "octet.task";
@@ -51,6 +55,11 @@ inline constexpr double kAnomalyPercentile = 99.0;
 inline constexpr const char* kClassesKey = "octet.classes";
 /// The entry of the metadata with the normalization, {"mean": [...], "deviation": [...]}.
 inline constexpr const char* kNormalizationKey = "octet.normalization";
+
+/// The shape of the examples that a model of one input was trained on: networks may take their
+/// values in one row. That of the input where the entry of the data names none of as many values.
+/// Throws FormatError for an entry that is no JSON.
+Shape example_shape_of(const IntegerModel& model);
 
 /// The texts of the entries. Bytes of names that are not UTF-8 become U+FFFD.
 std::string metadata_text(const std::vector<std::string>& class_names);

@@ -49,9 +49,7 @@ void read_example_metadata(const IntegerModel& model, CPlan& plan) {
         fmt::format("c source: metadata '{}': expected a model of one input, found {}",
                     kNormalizationKey, plan.inputs.size()));
   }
-  const ModelTensor& input = *plan.inputs[0].tensor;
-  plan.normalization =
-      normalization_of(model, input.shape.empty() ? Shape() : input.example_shape());
+  plan.normalization = normalization_of(model, example_shape_of(model));
 }
 
 std::int64_t c_normalization_bytes(const CPlan& plan) {

@@ -201,7 +201,7 @@ std::int64_t c_front_end_bytes(const CPlan& plan);
 
 /// Takes the names of classes and the normalization from the model's metadata. Throws FormatError
 /// for entries that are none, and for a normalization that does not fit the last axis of the only
-/// input.
+/// input's examples.
 void read_example_metadata(const IntegerModel& model, CPlan& plan);
 
 /// The macros of the names of classes; empty where there are none.

@@ -360,6 +360,20 @@ TEST(CSource, RefusesANormalizationOfOtherChannels) {
   refused({kSix, {1, 2}}, "deviation: expected one number, or one for each of the 6 channels");
 }
 
+// A network may take the pixels of an image in one row: channels are the last axis of the image.
+TEST(CSource, NormalizationIsThatOfTheExamplesChannels) {
+  IntegerModel model = normalized_model({{1, 2, 3}, {}});
+  model.metadata[kDataKey] = R"({"format":"images","shape":[2,1,3]})";
+  expect_mentions(to_c_source(model, "net").source, "mean[i % 3]");
+  for (const char* other : {R"({"shape":[2,1,4]})", R"({"shape":[]})", R"({"shape":[-1,-2,3]})"}) {
+    model.metadata[kDataKey] = other;
+    expect_mentions(message_of<FormatError>([&] { to_c_source(model, "net"); }),
+                    "of the 6 channels of examples [6], found 3");
+  }
+  model.metadata[kDataKey] = "{}";
+  expect_mentions(message_of<FormatError>([&] { to_c_source(model, "net"); }), "'octet.data': ");
+}
+
 TEST(CSource, NamesOfClassesAreTheTextsOfTheModel) {
   if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
   const std::vector<std::string> names = {"caf\xC3\xA9 1", "say \"no\" \\ ?\?/", "tab\t7"};

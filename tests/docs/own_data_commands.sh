@@ -54,10 +54,37 @@ for label, name in enumerate(["day", "night"]):
         (folder / f"{i}.jpg").write_bytes(head + pixels)
         pathlib.Path(f"{name}{i}.jpg").write_bytes(head + pixels)
 PYTHON
-if ! octet train --data pictures --split 0.5 --epochs 8 --qat-epochs 1 --batch 4 --hidden 8 --out photos >log 2>&1; then
+if ! octet train --data pictures --split 0.5 --normalize --epochs 8 --qat-epochs 1 --batch 4 --hidden 8 --out photos >log 2>&1; then
   grep -q "reads no images" log || { cat log >&2 && exit 1; }
   skip "this build reads no images (OCTET_IMAGES)"
 fi
+
+# The page's table of codes is what the C source makes of bytes, each in each channel.
+octet inspect photos/model_int8.tflite --json >inspect.json
+{
+  take python | sed '/^numpy.savez/d'
+  echo 'assert mean.shape == (3,)'
+  echo 'codes = [table[byte + i // 3, i % 3] for byte in range(0, 256, 64) for i in range(192)]'
+  echo 'print(*codes, sep="\n", file=open("expected", "w"))'
+} >table.py
+/usr/bin/python3 table.py
+cat >codes.c <<'C'
+#include <stdio.h>
+#include "model_int8.h"
+int main(void) {
+  float x[MODEL_INT8_INPUT_SIZE];
+  int8_t codes[MODEL_INT8_INPUT_SIZE];
+  for (int byte = 0; byte < 256; byte += 64) {
+    for (int i = 0; i < 192; ++i) x[i] = (float)(byte + i / 3) / 255.0f;
+    if (model_int8_quantize_input(x, codes) != MODEL_INT8_OK) return 1;
+    for (int i = 0; i < 192; ++i) printf("%d\n", codes[i]);
+  }
+  return 0;
+}
+C
+cc -std=c99 -Wall -Wextra -Werror -ffp-contract=off -I photos codes.c photos/model_int8.c -lm -o codes
+./codes >found
+same "the page's table" expected found
 
 # What the page's network has: two inputs, and a class and a number as outputs.
 cat >net.json <<'JSON'
@@ -76,7 +103,7 @@ JSON
   echo 'for part in ["test", "train"]:'
   echo '    x, z = draw.random((60, 6), "f4"), draw.random((60, 3), "f4")'
   echo '    kinds, sizes = numpy.digitize(x[:, 0], [0.3, 0.6]), z[:, :1]'
-  take python | sed 's/^/    /; s/"train.npz"/part + ".npz"/'
+  take python | grep '^numpy.savez' | sed 's/^/    /; s/"train.npz"/part + ".npz"/'
 } >arrays.py
 /usr/bin/python3 arrays.py
 octet train net.json --data train.npz --epochs 1 --qat-epochs 0 --no-report --out given >log

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/deploy/example_metadata.h>
 #include <octet/train/data/data_options.h>
 
 #include <string>
@@ -9,7 +10,7 @@
 namespace octet {
 
 /// How load_data() made examples of files: by it a program makes an example of the same kind of a
-/// further file. Exported models carry its text in their metadata.
+/// further file. Exported models carry its text in their metadata, as kDataKey.
 struct DataDescription {
   /// The name of the format, one of data_formats().
   std::string format;
@@ -18,9 +19,6 @@ struct DataDescription {
   /// Options that examples depend on; see example_options().
   DataOptions options{};
 };
-
-/// The entry of a model's metadata that holds a DataDescription.
-inline constexpr const char* kDataKey = "octet.data";
 
 /// The names of the options that decide what becomes of a file, as command lines have them without
 /// the dashes: not those that say where files are, or which of them are for training.
