@@ -7,14 +7,19 @@
 #include <octet/train/data/image_folder.h>
 #include <octet/train/data/names_in.h>
 #include <octet/train/data/npy.h>
+#include <octet/train/data/skipped_examples.h>
 #include <octet/train/data/ts.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -51,7 +56,9 @@ bool is_npy_name(std::string_view name) {
 }
 
 LoadedData loaded(DataSplit data) {
-  return {.train = std::move(data.train), .test = std::move(data.test)};
+  return {.train = std::move(data.train),
+          .test = std::move(data.test),
+          .skipped = std::move(data.skipped)};
 }
 
 /// Sequences, whose length further files have to have.
@@ -80,8 +87,43 @@ std::vector<std::string_view> with_skips(std::vector<std::string_view> own) {
   return with_split(std::move(own));
 }
 
+/// Throws FormatError for a value of a row that is no number.
+void require_finite(std::span<const float> row, const std::string& file, std::size_t number) {
+  const auto wrong = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
+  if (wrong == row.end()) return;
+  throw FormatError(
+      fmt::format("{}: expected finite numbers, found {} in row {}", file, *wrong, number));
+}
+
+/// Leaves out the examples of which a value is not finite.
+Dataset finite_rows(Dataset data, const std::string& x_file, const std::string& y_file,
+                    SkippedExamples& skipped) {
+  constexpr std::size_t kRows = 1000;
+  const bool checks_features = data.bytes().empty();
+  if (!checks_features && data.has_labels()) return data;
+  std::vector<std::uint32_t> kept;
+  for (std::size_t begin = 0; begin < data.size(); begin += kRows) {
+    const Batch some = data.batch(begin, std::min(data.size(), begin + kRows));
+    const auto count = static_cast<std::size_t>(some.features.dim(0));
+    const auto row_of = [&](const Tensor& values, std::size_t row) {
+      const std::size_t each = values.span().size() / count;
+      return values.span().subspan(row * each, each);
+    };
+    for (std::size_t row = 0; row < count; ++row) {
+      const bool is_read = skipped.take([&] {
+        if (checks_features) require_finite(row_of(some.features, row), x_file, begin + row);
+        if (data.has_labels()) return;
+        require_finite(row_of(some.targets.values(), row), y_file, begin + row);
+      });
+      if (is_read) kept.push_back(static_cast<std::uint32_t>(begin + row));
+    }
+  }
+  require_read(x_file, kept.size());
+  return kept.size() == data.size() ? data : data.subset(kept);
+}
+
 /// The arrays of a folder: x.npy with y.npy, or two such pairs; w.npy weighs examples in training.
-LoadedData load_npy_folder(const fs::path& folder, const DataOptions& /*options*/) {
+LoadedData load_npy_folder(const fs::path& folder, const DataOptions& options) {
   const std::vector<std::string> names = names_in(folder);
   const auto is_there = [&](const std::string& name) {
     return std::ranges::find(names, name) != names.end();
@@ -94,14 +136,22 @@ LoadedData load_npy_folder(const fs::path& folder, const DataOptions& /*options*
                                   part, part, other));
   }
   LoadedData data;
+  SkippedExamples skipped(options.skip_bad);
+  const auto finite = [&](Dataset set, const std::string& of) {
+    return finite_rows(std::move(set), (folder / ("x" + of + ".npy")).string(),
+                       (folder / ("y" + of + ".npy")).string(), skipped);
+  };
   data.train = load_npy(folder / ("x" + part + ".npy"), folder / ("y" + part + ".npy"));
+  const int classes = data.train.classes();
   if (const fs::path weights = folder / ("w" + part + ".npy"); is_there(weights.filename())) {
     data.train = std::move(data.train)
                      .with_sample_weights(sample_weights_of(read_npy(weights), weights.string()));
   }
+  data.train = finite(std::move(data.train), part);
   if (has_parts) {
-    data.test = load_npy(folder / "x_test.npy", folder / "y_test.npy", data.train.classes());
+    data.test = finite(load_npy(folder / "x_test.npy", folder / "y_test.npy", classes), "_test");
   }
+  data.skipped = skipped.texts();
   return data;
 }
 
@@ -131,7 +181,7 @@ std::span<const DataFormat> data_formats() {
           .name = "NumPy",
           .looks = "a folder with x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and "
                    "y_test.npy",
-          .takes = with_signals(with_split({})),
+          .takes = with_signals(with_skips({})),
           .recognizes = [](const fs::path& path) { return holds(path, is_npy_name); },
           .load = load_npy_folder,
       },
@@ -173,17 +223,20 @@ std::span<const DataFormat> data_formats() {
       DataFormat{
           .name = ".ts",
           .looks = "a .ts file",
-          .takes = with_signals(with_split({"class-names", "length", "padding"})),
+          .takes = with_signals(with_skips({"class-names", "length", "padding"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
           .load =
               [](const fs::path& path, const DataOptions& options) {
-                return with_length({.train = load_ts(path, options)}, options);
+                SkippedExamples skipped(options.skip_bad);
+                LoadedData data{.train = load_ts(path, options, skipped)};
+                data.skipped = skipped.texts();
+                return with_length(std::move(data), options);
               },
       },
       DataFormat{
           .name = "UEA folder",
           .looks = "a folder with NAME_TRAIN.ts and NAME_TEST.ts",
-          .takes = with_signals({"class-names", "length", "padding"}),
+          .takes = with_signals({"class-names", "length", "padding", "skip-bad"}),
           .recognizes = [](const fs::path& path) { return holds(path, is_ts_name); },
           .load =
               [](const fs::path& path, const DataOptions& options) {

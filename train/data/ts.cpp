@@ -53,27 +53,31 @@ class TsFile {
  public:
   TsFile(const fs::path& path, const DataOptions& options) : lines_(path), options_(options) {}
 
-  Dataset read(std::string name) {
+  Dataset read(std::string name, SkippedExamples& skipped) {
     read_header();
     std::optional<SequenceSet> set;
     while (lines_.next()) {
       const std::string_view line = trimmed(lines_.line());
       if (line.empty() || line.starts_with('#')) continue;
-      const std::string class_name = read_series(line);
-      if (!set) set.emplace(lines_.file(), channels_, options_, classes_);
-      if (channels_ != set->channels()) {
-        lines_.fail(
-            fmt::format("expected {} channels as in the first series, found {}; channels "
-                        "stand between ':', the class behind the last",
-                        set->channels(), channels_));
-      }
-      set->add(values_, class_name, fmt::format("{}, line {}", lines_.file(), lines_.number()));
+      skipped.take([&] { add_series(line, set); });
     }
     if (!set) throw FormatError(fmt::format("{}: holds no series", lines_.file()));
     return std::move(*set).to_dataset(std::move(name));
   }
 
  private:
+  void add_series(std::string_view line, std::optional<SequenceSet>& set) {
+    const std::string class_name = read_series(line);
+    if (!set) set.emplace(lines_.file(), channels_, options_, classes_);
+    if (channels_ != set->channels()) {
+      lines_.fail(
+          fmt::format("expected {} channels as in the first series, found {}; channels "
+                      "stand between ':', the class behind the last",
+                      set->channels(), channels_));
+    }
+    set->add(values_, class_name, fmt::format("{}, line {}", lines_.file(), lines_.number()));
+  }
+
   void read_header() {
     bool has_classes = false;
     while (lines_.next()) {
@@ -172,17 +176,26 @@ fs::path only_file(const fs::path& folder, std::string_view ending) {
 
 }  // namespace
 
+Dataset load_ts(const fs::path& path, const DataOptions& options, SkippedExamples& skipped) {
+  return TsFile(path, options).read(set_name(path), skipped);
+}
+
 Dataset load_ts(const fs::path& path, const DataOptions& options) {
-  return TsFile(path, options).read(set_name(path));
+  SkippedExamples skipped(options.skip_bad);
+  return load_ts(path, options, skipped);
 }
 
 DataSplit load_ts_folder(const fs::path& folder, const DataOptions& options) {
   const fs::path train_file = only_file(folder, "_TRAIN.ts");
   const fs::path test_file = only_file(folder, "_TEST.ts");
   DataOptions how = options;
-  Dataset train = load_ts(train_file, how);
-  how.class_names = train.class_names();
-  return {std::move(train), load_ts(test_file, how)};
+  SkippedExamples skipped(options.skip_bad);
+  DataSplit data;
+  data.train = load_ts(train_file, how, skipped);
+  how.class_names = data.train.class_names();
+  data.test = load_ts(test_file, how, skipped);
+  data.skipped = skipped.texts();
+  return data;
 }
 
 }  // namespace octet

@@ -6,12 +6,14 @@
 #include <octet/core/log.h>
 #include <octet/tests/train/data/data_folder.h>
 #include <octet/tests/train/data/image_files.h>
+#include <octet/tests/train/data/npy_files.h>
 #include <octet/tests/train/data/wav_files.h>
 #include <octet/train/data/image_file.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -158,6 +160,50 @@ TEST_F(Skipped, WindowsCrossNoRecordThatIsLeftOut) {
                                  std::vector<float>{1, 2, 2, 3, 5, 6}));
 }
 
+TEST_F(Skipped, SeriesOfTsFiles) {
+  const std::string head = "@classLabel true a b\n@data\n";
+  const fs::path file = write("s.ts", text(head + "1,2:3,4:a\n1,wet:3,4:a\n1,2:b\n5,6:7,8:c\n"
+                                                  "1,2:3:b\n9,9:9,9:b\n"));
+  expect_mentions(message_of<FormatError>([&] { load_data(file); }), "line 4");
+  const DataSplit data = load_data(file, {.skip_bad = 4});
+  EXPECT_TRUE(std::ranges::equal(data.train.labels(), Labels{0, 1}));
+  EXPECT_TRUE(std::ranges::equal(data.train.features(0, 2).span(),
+                                 std::vector<float>{1, 3, 2, 4, 9, 9, 9, 9}));
+  ASSERT_EQ(data.skipped.size(), 4U);
+  const char* lines[] = {"line 4", "line 5", "line 6", "line 7"};
+  for (std::size_t i = 0; i < 4; ++i) expect_mentions(data.skipped[i], lines[i]);
+  expect_mentions(message_of<FormatError>([&] { load_data(file, {.skip_bad = 3}); }), "line 7");
+  const fs::path none = write("n.ts", text(head + "1,wet:a\n"));
+  expect_mentions(message_of<FormatError>([&] { load_data(none, {.skip_bad = 3}); }),
+                  "holds no series");
+  // Both files of a folder count.
+  write("uea/P_TRAIN.ts", text(head + "1,2:a\nwet,2:a\n3,4:b\n"));
+  write("uea/P_TEST.ts", text(head + "1,wet:a\n3,4:b\n"));
+  EXPECT_EQ(load_data(folder("uea"), {.skip_bad = 2}).skipped.size(), 2U);
+  expect_mentions(message_of<FormatError>([&] { load_data(folder("uea"), {.skip_bad = 1}); }),
+                  "P_TEST.ts");
+}
+
+TEST_F(Skipped, RowsOfArraysThatAreNotFinite) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  write("set/x_train.npy", npy_bytes<float>("<f4", "(4, 2)", {1, 2, kNan, 4, 5, 6, 7, 8}));
+  write("set/y_train.npy", npy_bytes<float>("<f4", "(4,)", {1, 2, kInfinity, 4}));
+  write("set/w_train.npy", npy_bytes<float>("<f4", "(4,)", {1, 1, 1, 0.5F}));
+  write("set/x_test.npy", npy_bytes<float>("<f4", "(2, 2)", {1, 2, 3, -kInfinity}));
+  write("set/y_test.npy", npy_bytes<float>("<f4", "(2,)", {1, 2}));
+  expect_mentions(message_of<FormatError>([&] { load_data(folder("set")); }),
+                  "x_train.npy: expected finite numbers, found nan in row 1");
+  expect_mentions(message_of<FormatError>([&] { load_data(folder("set"), {.skip_bad = 2}); }),
+                  "x_test.npy: expected finite numbers, found -inf in row 1");
+  const DataSplit data = load_data(folder("set"), {.skip_bad = 3});
+  EXPECT_TRUE(std::ranges::equal(data.train.features(0, 2).span(), std::vector<float>{1, 2, 7, 8}));
+  EXPECT_TRUE(std::ranges::equal(data.train.sample_weights(), std::vector<float>{1, 0.5F}));
+  EXPECT_EQ(data.test.size(), 1U);
+  ASSERT_EQ(data.skipped.size(), 3U);
+  expect_mentions(data.skipped[1], "y_train.npy: expected finite numbers, found inf in row 2");
+}
+
 TEST_F(Skipped, TheTestPartCountsTooAndOtherFormatsLeaveNothingOut) {
   const fs::path train = write("a.csv", text("x,class\n1,a\n2,a\nwet,a\n3,b\n4,b\n"));
   const fs::path test = write("b.csv", text("x,class\n1,a\n2\n"));
@@ -167,9 +213,9 @@ TEST_F(Skipped, TheTestPartCountsTooAndOtherFormatsLeaveNothingOut) {
       "b.csv, line 3");
   EXPECT_EQ(load_data(train, {.split = 0.5, .skip_bad = 1}).skipped.size(), 1U);
   write("idx/train-images-idx3-ubyte", idx_bytes({2, 2, 1}, counting(4)));
-  expect_mentions(
-      message_of<InvalidArgument>([&] { load_data(folder("idx"), {.skip_bad = 1}); }),
-      "--skip-bad is for data of the format CSV or CSV folder or WAV or images, found IDX");
+  expect_mentions(message_of<InvalidArgument>([&] { load_data(folder("idx"), {.skip_bad = 1}); }),
+                  "--skip-bad is for data of the format .ts or CSV or CSV folder or NumPy or UEA "
+                  "folder or WAV or images, found IDX");
 }
 
 }  // namespace
