@@ -20,10 +20,6 @@
 namespace octet::fuzz {
 namespace {
 
-std::string_view text_of(Data input) {
-  return {reinterpret_cast<const char*>(input.data()), input.size()};
-}
-
 /// The file with the checksum that its bytes ask for: a fuzzer would never find it.
 std::vector<std::uint8_t> with_checksum(Data input) {
   constexpr std::size_t kChecksum = 12;

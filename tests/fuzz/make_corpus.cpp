@@ -331,6 +331,28 @@ void write_command_lines(const fs::path& root) {
   seeds.add("wrong", "--batch\0-1\0--qat-lr\0nan\0--threads=1e9\0stray"sv);
 }
 
+void write_json(const fs::path& root) {
+  const Seeds augmentations(root, "augmentation");
+  augmentations.add("usual", R"({"flip": 0.5, "rotate": 10, "mixup": 0.2})"sv);
+  augmentations.add("steps", R"({"time_shift": 3, "frequency_mask": 2, "fill": -1.5e1})"sv);
+  augmentations.add("unknown", R"({"turn": 1})"sv);
+  augmentations.add("outside", R"({"flip": 2, "noise": -1})"sv);
+  augmentations.add("nested", R"({"flip": [[[[]]]]})"sv);
+  const Seeds entries(root, "example_metadata");
+  // The first byte chooses the entry, as in json_targets.cpp.
+  const auto add = [&](const char* name, std::string_view text, char entry) {
+    entries.add(name, std::string(1, entry) + std::string(text));
+  };
+  add("task", R"("reconstruction")", 0);
+  add("normal_classes", R"(["fine", "\u00e9"])", 1);
+  add("anomaly_threshold", "0.0125", 2);
+  add("classes", R"(["a", "b\"", "c"])", 3);
+  add("normalization", R"({"mean":[0.5],"deviation":[1,2,3]})", 4);
+  add("data", R"({"format":"images","shape":[4,4,1],"image-height":4,"image-width":4,"grey":true})",
+      5);
+  add("data_csv", R"({"format":"CSV","shape":[8,2],"columns":["x","y"],"window":8,"hop":4})", 5);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -349,6 +371,7 @@ int main(int argc, char** argv) {
     write_arrays(root);
     write_checkpoints(root);
     write_command_lines(root);
+    write_json(root);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "make_fuzz_corpus: %s\n", error.what());

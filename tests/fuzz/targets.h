@@ -13,6 +13,11 @@ namespace octet::fuzz {
 
 using Data = std::span<const std::uint8_t>;
 
+/// The bytes as text.
+inline std::string_view text_of(Data input) {
+  return {reinterpret_cast<const char*>(input.data()), input.size()};
+}
+
 /// A .tflite file: read, run where it is small, written and read again.
 void tflite(Data input);
 /// A valid model drawn from the bytes: every code path, batch size, the file, and dense layers as
@@ -55,6 +60,12 @@ void safetensors(Data input);
 /// An .npz file: as safetensors().
 void npz(Data input);
 
+/// The JSON of --augment.
+void augmentation(Data input);
+
+/// An entry of a model's metadata about its examples, which the first byte chooses.
+void example_metadata(Data input);
+
 struct Target {
   std::string_view name;
   void (*run)(Data);
@@ -80,6 +91,8 @@ inline constexpr std::array kTargets = {
     Target{"requantize", requantize},
     Target{"safetensors", safetensors},
     Target{"npz", npz},
+    Target{"augmentation", augmentation},
+    Target{"example_metadata", example_metadata},
 };
 
 /// Aborts with `what` unless `holds`.
