@@ -119,6 +119,22 @@ TEST(StepModel, WaitsForWhatAConvolutionLooksAheadTo) {
   }
 }
 
+TEST(StepModel, TakesAMultipleOfEveryRateAtOnce) {
+  Model model("rates");
+  const Value x = model.input({12, 3});
+  for (const Index stride : {2, 3}) {
+    model.output(model.add(
+        Conv1D(2, stride + 1, Activation::relu, {.stride = stride, .padding = Padding::causal}),
+        x));
+  }
+  model.build(1);
+  Model quantized = quantize_model(model);
+  calibrate(quantized, random_tensor({20, 12, 3}, 1));
+  const StepModel one = step_model(quantized);
+  EXPECT_EQ(one.steps, 6);
+  expect_same(lower(quantized), lower(one), one, 12, 1);
+}
+
 class StepModelEquality : public testing::TestWithParam<Rounding> {};
 
 TEST_P(StepModelEquality, OfRandomNetworks) {
