@@ -2,6 +2,9 @@
 #include <octet/layers/layers.h>
 #include <octet/tests/layers/layer_testing.h>
 
+#include <array>
+#include <vector>
+
 // Layers that cut, pad and repeat steps, Dot, and dropout of channels.
 
 namespace octet::test::sequence_shapes_test {
@@ -120,15 +123,19 @@ TEST(SpatialDropout, DropsWholeChannels) {
   expect_tensor(pixels->forward(Tensor::ones({2, 7, 1, 40}), training(3)), {2, 7, 1, 40},
                 values_of(y));
   Index kept = 0;
+  std::array<std::vector<float>, 2> drawn;
   for (Index i = 0; i < 2; ++i) {
     for (Index channel = 0; channel < 40; ++channel) {
       const float value = y.at({i, 0, channel});
+      drawn[static_cast<std::size_t>(i)].push_back(value);
       EXPECT_TRUE(value == 0.0F || value == 2.0F);
       kept += value == 0.0F ? 0 : 1;
       for (Index t = 1; t < 7; ++t) EXPECT_EQ(y.at({i, t, channel}), value);
     }
   }
   EXPECT_NEAR(static_cast<double>(kept), 40.0, 22.0);
+  // Each example has a draw of its own.
+  EXPECT_NE(drawn[0], drawn[1]);
   EXPECT_THROW(built(SpatialDropout1D(0.5F), {40}), InvalidArgument);
   EXPECT_THROW(built(SpatialDropout2D(0.5F), {7, 40}), InvalidArgument);
 }
