@@ -236,6 +236,24 @@ TEST(QuantizedGraph, ASumOfZerosAmongTheInputsOfAConcatenationOfZerosToo) {
   }
 }
 
+TEST(QuantizedGraph, ASumOfWhatIsQuantizedAndWhatIsNotIsComputedInFloats) {
+  Model model("m");
+  const Value x = model.input({4}, "x");
+  const Value a = model.add(Dense(3, Activation::none, "a"), x);
+  const Value b = model.add(Dense(3, Activation::none, "b"), x);
+  model.output(model.add(Add(Activation::none, "sum"), {a, b}));
+  model.build(1);
+  const Tensor samples = random_tensor({9, 4}, 1);
+  Model quantized = quantize_model(model);
+  calibrate(quantized, samples);
+  quantized.layer("quant_a").result_quantizer()->enable(false);
+  const Tensor expected = model.forward(samples);
+  const Tensor found = quantized.forward(samples);
+  for (std::size_t i = 0; i < expected.span().size(); ++i) {
+    EXPECT_NEAR(found.span()[i], expected.span()[i], 0.1F);
+  }
+}
+
 TEST(QuantizedGraph, GradientsOfASumPassWhereNothingIsClamped) {
   Model model("m");
   const Value x = model.input({4}, "x");

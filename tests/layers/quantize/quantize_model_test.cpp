@@ -74,6 +74,17 @@ TEST(QuantizeModel, FusesAClampBehindADenseWithoutActivation) {
   }
 }
 
+TEST(QuantizeModel, ALayerInFloatIsInFloatWhereverItIsUsed) {
+  Model model("m");
+  const Value once =
+      model.add(in_float(Dense(4, Activation::none, "real")), model.input({4}, "input"));
+  model.output(model.reuse(once, {once}));
+  model.build(1);
+  EXPECT_EQ(layer_lines(quantize_model(model)),
+            (std::vector<std::string>{"input InputLayer", "quantize_layer QuantizeLayer",
+                                      "real Dense", "real_1 ReusedLayer"}));
+}
+
 TEST(QuantizeModel, FusesNothingElse) {
   Sequential quantized = quantize_model(
       build_model(Input({4}), ReLU("first"), Dense(4, Activation::relu), ReLU("second"), Dense(4),
