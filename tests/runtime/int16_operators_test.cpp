@@ -174,6 +174,11 @@ TEST(Int16, IsRefusedByName) {
     expect_refused(make_unary(code, codes, codes),
                    {std::string(to_string(code)), "int16", "not supported"});
   }
+  const ModelTensor bytes{"y", DType::int8, {1, 4}, {}, quant(0.1F, 0), {}};
+  expect_refused(make_unary(OpCode::quantize, codes, bytes),
+                 {"QUANTIZE", "types (int16) -> int8 are not supported"});
+  expect_refused(make_unary(OpCode::quantize, bytes, codes),
+                 {"QUANTIZE", "types (int8) -> int16 are not supported"});
 }
 
 /// `code` of all int16 values, 257 apart.

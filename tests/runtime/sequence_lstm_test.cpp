@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/runtime/kernel.h>
 #include <octet/runtime/operator_cost.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/runtime/lstm_models.h>
@@ -91,6 +92,12 @@ TEST(SequenceLstm, SamplesDoNotMixAndContractsDiffer) {
     for (std::size_t i = size; i < bytes.size(); ++i) EXPECT_EQ(bytes[i], bytes[i - size]);
   }
   EXPECT_EQ(operator_cost(lstm_model({}), 0).multiply_adds, 4 * 3 * 2 * (4 + 2));
+}
+
+TEST(SequenceLstm, CountsTheWeightsThatItKeeps) {
+  const IntegerModel model = lstm_model({.inputs = 200});
+  const auto kernel = detail::make_kernel({model, model.operators[0], Rounding::fp32});
+  EXPECT_GE(kernel->bytes(), 4U * 2U * (200U + 2U));
 }
 
 TEST(SequenceLstm, TheCellIsClipped) {
