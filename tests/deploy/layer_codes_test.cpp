@@ -145,6 +145,18 @@ TEST(LayerCodes, ANetworkThatGivesTooFewCodesIsRefused) {
       "expected 5 quantized values of layer \"x\" for each of 9 samples, found 5 in all");
 }
 
+TEST(LayerCodes, OneOfSeveralInputsThatIsReadInFloatIsRefused) {
+  RawModelBuilder b;
+  b.model = make_graph(false);
+  const std::int32_t x = b.activation("real", {1, kWidth}, DType::float32);
+  const std::int32_t y = b.activation("sum", {1, kWidth}, DType::float32);
+  b.op(OpCode::add, {x, x}, y, BinaryAttributes{});
+  b.model.inputs.push_back(x);
+  b.model.outputs.push_back(y);
+  expect_mentions(message_of<InvalidArgument>([&] { InterpretedCodes codes(b.model); }),
+                  "found \"real\" of float32, which layers in float read");
+}
+
 // ---- What else runs many samples of a model whose output no input reaches.
 
 TEST(LayerCodes, TheInterpreterNamesTheBytesOfASample) {
