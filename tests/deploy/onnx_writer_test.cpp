@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/deploy/onnx/writer.h>
+#include <octet/layers/conv2d.h>
 #include <octet/layers/dense.h>
+#include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/reshape.h>
 #include <octet/layers/sequential.h>
+#include <octet/layers/transposed_conv2d.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
@@ -372,9 +375,7 @@ TEST(OnnxWriter, NamesAreGivenOnce) {
   EXPECT_TRUE(names.contains(file.outputs[0].name));
 }
 
-TEST(OnnxWriter, FloatModels) {
-  Sequential net("float", Input({2, 3}), Flatten(), Dense(5, Activation::relu),
-                 Dense(4, Activation::relu6), Dense(3, Activation::softmax));
+void expect_float_model(Sequential net) {
   net.build(3);
   const IntegerModel model = lower_float(net);
   const OnnxTensor input = random_input(model, 4, 9);
@@ -386,6 +387,13 @@ TEST(OnnxWriter, FloatModels) {
   const auto& found = onnx.value(file.outputs[0].name).values;
   ASSERT_EQ(found.size(), output.size());
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], output[i], 1e-5);
+}
+
+TEST(OnnxWriter, FloatModels) {
+  expect_float_model(Sequential("float", Input({2, 3}), Flatten(), Dense(5, Activation::relu),
+                                Dense(4, Activation::relu6), Dense(3, Activation::softmax)));
+  expect_float_model(Sequential("images", Input({4, 5, 2}), Conv2D(3, {2, 3}, Activation::relu),
+                                DepthwiseConv2D({2, 2}), TransposedConv2D(2, {2, 2})));
 }
 
 }  // namespace
