@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/deploy/outline_internal.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/import/tflite/import_tflite.h>
 #include <octet/runtime/interpreter.h>
@@ -94,6 +95,21 @@ TEST(TfliteCut, ARefusalOfTheImporterProposesWhatWasImported) {
 }
 
 /// A CONV_2D on uint8, whose weights have a zero point and reach beyond int8 less that.
+TEST(TfliteCut, AnOutlineNamesNoTensorThatIsNotThere) {
+  File file;
+  file.add(File::float32, {1, 2});
+  file.add(File::float32, {1, 2});
+  file.op(kRelu, {2}, {1});
+  file.op(kRelu, {-2}, {1});
+  const detail::FileOutline outline = detail::outline_tflite(file.bytes({0}, {1, 3}));
+  ASSERT_EQ(outline.graphs.size(), 1U);
+  const detail::OutlinedGraph& graph = outline.graphs[0];
+  using Indices = std::vector<std::int32_t>;
+  for (const detail::OutlinedOperator& op : graph.operators) EXPECT_EQ(op.inputs, Indices{-1});
+  EXPECT_EQ(graph.inputs, Indices{0});
+  EXPECT_EQ(graph.outputs, (Indices{1, -1}));
+}
+
 TEST(TfliteUint8, WeightsHaveAZeroPoint) {
   File file;
   file.add(File::uint8, {-1, 1, 1, 2});
