@@ -123,14 +123,18 @@ IntegerModel row(const std::vector<SumsSpec>& specs, std::uint64_t seed = 1) {
 }
 
 /// "layer constant unread" of all that goes.
-std::vector<std::string> dropped(const IntegerModel& model) {
-  expect_same_outputs(model, 1);
-  IntegerModel pruned = model;
+std::vector<std::string> dropped_lines(IntegerModel pruned) {
   std::vector<std::string> lines;
   for (const PrunedUnits& layer : prune_constant_units(pruned)) {
     lines.push_back(fmt::format("{} {} {}", layer.layer, layer.constant, layer.unread));
   }
   return lines;
+}
+
+/// dropped_lines() of a model of codes, whose outputs stay the same.
+std::vector<std::string> dropped(const IntegerModel& model) {
+  expect_same_outputs(model, 1);
+  return dropped_lines(model);
 }
 
 using Lines = std::vector<std::string>;
@@ -187,6 +191,22 @@ TEST(ConstantUnits, WhatIsReadByThemAloneGoesToo) {
   // The unit that is left reads units 0 and 2.
   weights_of(model, 1)[3 * 4 + 1] = weights_of(model, 1)[3 * 4 + 3] = 0;
   EXPECT_EQ(dropped(model), (Lines{"y0 0 2", "y1 3 0"}));
+}
+
+TEST(ConstantUnits, GoBehindAnInputOfFloatsToo) {
+  IntegerModel model = row({{.units = 4, .activation = kRelu}, {.units = 2}});
+  set_bias(model, 0, 1, kHuge);
+  ASSERT_EQ(dropped(model), Lines{"y0 1 0"});
+  ModelTensor real = model.tensors[0];
+  real.name = "real";
+  real.dtype = DType::float32;
+  real.quantization = {};
+  model.tensors.push_back(real);
+  const auto input = static_cast<std::int32_t>(model.tensors.size() - 1);
+  model.operators.insert(model.operators.begin(),
+                         Operator{.code = OpCode::quantize, .inputs = {input}, .outputs = {0}});
+  model.inputs = {input};
+  EXPECT_EQ(dropped_lines(model), Lines{"y0 1 0"});
 }
 
 TEST(ConstantUnits, StayWhereSomethingNeedsThem) {
