@@ -210,6 +210,20 @@ TEST(CSource, SelfTestRunsTheSamplesThatItIsGiven) {
   expect_mentions(to_c_source(small_model(), "net").source, "net_golden_input[4][6] = {\n");
 }
 
+TEST(CSource, SelfTestQuantizesEachInputAsItsOwn) {
+  RawModelBuilder b;
+  const std::int32_t first = b.activation("a", {1, 2}, DType::int8, quant(0.5F, 0));
+  const std::int32_t second = b.activation("b", {1, 2}, DType::int8, quant(0.25F, 1));
+  const std::int32_t sum = b.activation("y", {1, 2}, DType::int8, quant(0.5F, 0));
+  b.op(OpCode::add, {first, second}, sum, BinaryAttributes{});
+  b.model.inputs = {first, second};
+  b.model.outputs = {sum};
+  const std::string source =
+      to_c_source(b.model, "net", {.self_test_inputs = {1, -2, 1, 0.5F}}).source;
+  expect_mentions(source, "net_golden_input1[1][2] = {\n    {2, -4},\n};");
+  expect_mentions(source, "net_golden_input2[1][2] = {\n    {5, 3},\n};");
+}
+
 TEST(CSource, FilesAreNamedAfterTheNetwork) {
   const ScratchDirectory folder;
   const CSource source = write_c_source(small_model(), folder.path() / "my_net");

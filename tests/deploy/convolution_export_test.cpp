@@ -106,6 +106,19 @@ TEST(TransposeConvExport, CSourceSaysWhatItDoes) {
   EXPECT_EQ(source.accumulator_bound, 4 * 131 + 1);
 }
 
+TEST(ConvolutionExport, CSourceNamesRowsBeforeColumns) {
+  Conv c;
+  c.image = {1, 7, 8, 2};
+  c.filter = {4, 2, 3, 1};
+  c.weights.assign(4 * 2 * 3, 1);
+  c.attributes = {.dilation_h = 3, .dilation_w = 2, .activation = FusedActivation::relu};
+  const CSource source = to_c_source(model_of(c), "net");
+  EXPECT_NE(source.source.find("/* CONV_2D \"y\", 7 x 8 x 2 -> 4 x 4 x 4, filters 2 x 3, dilation "
+                               "3 x 2, 2 groups, relu. */"),
+            std::string::npos)
+      << source.source;
+}
+
 // ---- Warnings
 
 TEST(TransposeConvExport, RuntimeWarningsKnowWhatRuntimesDoOtherwise) {
