@@ -38,7 +38,7 @@ struct COperator {
   std::optional<CRowwise> (*rows)(const KernelSource& source) = nullptr;
 };
 
-/// The operators, by families in operators/.
+/// The operators, by families in deploy/operators/.
 namespace c_forms {
 #define OCTET_ROW(name, number) COperator name();
 #include <octet/runtime/operators.def>

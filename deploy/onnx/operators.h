@@ -74,7 +74,7 @@ class OnnxNodes {
   OnnxValues& values_;
 };
 
-/// Write one operator each, by families in operators/.
+/// Write one operator each, by families in deploy/operators/.
 namespace onnx_forms {
 #define OCTET_ROW(name, number) void name(OnnxNodes& nodes, const Operands& operands);
 #include <octet/runtime/operators.def>

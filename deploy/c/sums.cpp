@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/packed_codes.h>
-#include <octet/deploy/c/operators/dense.h>
+#include <octet/deploy/c/sums.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/deploy/c/operators.h>
+#include <octet/deploy/onnx/operators.h>
 
 namespace octet::detail {
 namespace {
@@ -14,8 +15,18 @@ CLayer refuse_svdf(const CPlan& /*plan*/, const CStep& step) {
 
 }  // namespace
 
+void onnx_forms::svdf(OnnxNodes& /*nodes*/, const Operands& /*operands*/) {
+  throw InvalidArgument(
+      "ONNX has no such operator; a layer SVDF is written as the operators that it is made of");
+}
+
 /// The plan refuses any state but that of int8 before.
 COperator c_forms::svdf() { return {.reads_all_inputs = false, .make = refuse_svdf}; }
+
+void onnx_forms::unidirectional_sequence_lstm(OnnxNodes& /*nodes*/, const Operands& /*operands*/) {
+  throw InvalidArgument(
+      "ONNX has no LSTM of integers; a layer LSTM is written as the operators that it is made of");
+}
 
 /// The plan refuses the int16 of its cell state.
 COperator c_forms::unidirectional_sequence_lstm() {

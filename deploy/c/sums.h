@@ -11,16 +11,6 @@
 
 namespace octet::detail {
 
-/// FULLY_CONNECTED, or a convolution that is one.
-CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
-                                  const FullyConnectedNumbers& numbers);
-/// Bytes that it works in.
-std::int64_t fully_connected_scratch(const CPlan& plan, const FullyConnectedNumbers& numbers);
-
-/// How its output may lie over its input.
-std::optional<COverlap> fully_connected_overlap(const CPlan& plan,
-                                                const FullyConnectedNumbers& numbers);
-
 /// An operator that makes sums of products with constant weights and rescales them.
 struct CSums {
   const FullyConnectedNumbers& numbers;

@@ -1,13 +1,53 @@
 #include <fmt/format.h>
-#include <octet/deploy/c/operators/dense.h>
+#include <octet/core/error.h>
+#include <octet/deploy/onnx/images.h>
+#include <octet/deploy/operators/dense.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 #include <octet/runtime/operators/transpose_conv.h>
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <utility>
 
 namespace octet::detail {
 namespace {
+
+using Extents = OnnxNodes::Extents;
+
+/// ONNX convolves images [n, channels, height, width] with filters of four axes: the codes are
+/// transposed to that for the node `function` and back, and the filters are written with their axes
+/// in `order`. A runtime finds nothing between DequantizeLinear, Conv and QuantizeLinear, which it
+/// makes one operator of integers.
+void write_convolution(OnnxNodes& nodes, const Operands& o, std::string_view function,
+                       const std::vector<OnnxAttribute>& attributes, std::string_view suffix,
+                       const std::array<std::size_t, 4>& order) {
+  OnnxValues& values = nodes.values();
+  const std::string name = nodes.base_name(o.op.outputs[0]);
+  const std::int32_t in = o.op.inputs[0];
+  const std::int32_t out = o.op.outputs[0];
+  const Filters filters = in_order(o.input(1), order);
+  const auto units = static_cast<std::size_t>(o.input(1).quantization.quantized_dimension);
+  const auto units_axis = static_cast<int>(std::ranges::find(order, units) - order.begin());
+  OnnxNodes::Names operands{
+      values.terms_of(in, channels_first(nodes, values.value(in), name), name),
+      values.weight_terms(o.op.inputs[1], suffix, filters.shape, filters.data, units_axis)};
+  if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
+  const std::string sums = values.node(function, operands, name + "/sum", attributes);
+  const std::string result =
+      nodes.finish_rearranged(rescaled(nodes, o, sums, 2, name), out, o.op.activation());
+  channels_last_to(nodes, result, out);
+}
+
+/// Filters [units, channels of a group, height, width].
+void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geometry,
+                std::string_view suffix, const std::array<std::size_t, 4>& order) {
+  const Window& w = geometry.window;
+  auto attributes = window_attributes(w);
+  attributes.push_back({"dilations", Extents{w.y.dilation, w.x.dilation}});
+  attributes.push_back({"group", geometry.groups});
+  write_convolution(nodes, o, "Conv", attributes, suffix, order);
+}
 
 constexpr std::string_view kConvRows = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
 @place@        for (int32_t unit = 0; unit < @units@; ++unit) {
@@ -270,6 +310,12 @@ CLayer make_transpose_conv_layer(const CPlan& plan, const CStep& step) {
 
 }  // namespace
 
+void onnx_forms::conv_2d(OnnxNodes& nodes, const Operands& o) {
+  const Conv2DGeometry geometry = conv_2d_geometry(o);
+  if (geometry.is_matrix_product()) return write_dense(nodes, o);
+  write_conv(nodes, o, geometry, "/filters", {0, 3, 1, 2});
+}
+
 COperator c_forms::conv_2d() {
   return {.reads_all_inputs = false,
           .make = make_conv_2d_layer,
@@ -277,6 +323,18 @@ COperator c_forms::conv_2d() {
           .overlap = conv_2d_overlap,
           .rows = conv_2d_rows};
 }
+
+void onnx_forms::depthwise_conv_2d(OnnxNodes& nodes, const Operands& o) {
+  if (nodes.exact() && o.input().is_quantized() && !o.has_input(2)) {
+    throw InvalidArgument(fmt::format(
+        "to_onnx: DEPTHWISE_CONV_2D '{}': style exact computes rounding mode fp32, in which a sum "
+        "without bias is rounded twice, which ONNX's operators don't do; give it a bias of zeros, "
+        "or use style standard",
+        o.output().name));
+  }
+  write_conv(nodes, o, depthwise_geometry(o), "/planes", {3, 0, 1, 2});
+}
+
 COperator c_forms::depthwise_conv_2d() {
   return {.reads_all_inputs = false,
           .make = make_depthwise_layer,
@@ -284,6 +342,29 @@ COperator c_forms::depthwise_conv_2d() {
           .overlap = depthwise_overlap,
           .rows = depthwise_rows};
 }
+
+/// Filters [channels, units, height, width]. Rows and columns that no pixel reaches, behind the
+/// last, are "output_padding".
+void onnx_forms::transpose_conv(OnnxNodes& nodes, const Operands& o) {
+  const Window w = transpose_conv_geometry(o).window;
+  if (nodes.exact() && o.input().is_quantized() && !xnnpack_takes_transpose_conv(o)) {
+    throw InvalidArgument(fmt::format(
+        "to_onnx: TRANSPOSE_CONV '{}': padding same with a stride larger than the kernel, or a "
+        "bias "
+        "without a scale: its sums are rounded twice, which ONNX's operators do not do in style "
+        "exact; use style standard",
+        o.output().name));
+  }
+  const auto beyond = [](const WindowAxis& axis) {
+    return axis.input - (axis.first(axis.output - 1) + axis.kernel) + axis.after();
+  };
+  auto attributes = window_attributes(w);
+  attributes.push_back({"dilations", Extents{1, 1}});
+  attributes.push_back({"group", std::int64_t{1}});
+  attributes.push_back({"output_padding", Extents{beyond(w.y), beyond(w.x)}});
+  write_convolution(nodes, o, "ConvTranspose", attributes, "/transposed", {3, 0, 1, 2});
+}
+
 COperator c_forms::transpose_conv() {
   return {.reads_all_inputs = false, .make = make_transpose_conv_layer};
 }
