@@ -225,7 +225,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
       Operands{x, x.requires_grad(), layer.kernel, layer.bias, integers.sums,
                integers.weight_params, grid.scale(), owner, std::move(learned),
                has_int8_gradients(layer) ? backward : Backward::float32});
-  const WeightedSums& sums = *operands->sums;
+  const WeightedSums& products = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 
   std::vector<float> scales(operands->units());
@@ -239,22 +239,21 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   const ProfilePart profiled("products");
   if (use == Sums::dropped) {
     const RealForm reals_of(std::move(scales), clamp);
-    real_ = Tensor({sums.rows(), width});
+    real_ = Tensor({products.rows(), width});
     float* const real = real_.mutable_data();
-    sums.compute(
+    products.compute(
         x_codes, [&](Index begin, Index end, Index unit, Index units, const std::int32_t* sums) {
           reals_of.write(sums, units, end - begin, unit, units, real + begin * width + unit, width);
         });
     return;
   }
-  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(sums.rows() * width));
+  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(products.rows() * width));
   const auto reals = std::make_shared<const RealSums>(sums_, std::move(scales), clamp);
-  real_ = detail::TensorAccess::lazy(
-      {sums.rows(), width}, {reals->grain(),
-                             [reals](std::size_t begin, std::size_t end, float* out, MemoryParts) {
-                               reals->write(begin, end, out);
-                             },
-                             static_cast<std::size_t>(width)});
+  real_ = detail::TensorAccess::lazy({products.rows(), width},
+                                     {reals->grain(),
+                                      [reals](std::size_t begin, std::size_t end, float* out,
+                                              MemoryParts) { reals->write(begin, end, out); },
+                                      static_cast<std::size_t>(width)});
   // Measured while the sums are in the cache: the range of the output is to be observed.
   std::optional<MinMax> limits;
   std::mutex mutex;
@@ -264,7 +263,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
     if (!limits) limits = found;
     limits->include(found);
   };
-  sums.compute(x_codes, sums_.get(), measure);
+  products.compute(x_codes, sums_.get(), measure);
   if (limits) detail::TensorAccess::set_limits(real_, *limits);
 }
 
