@@ -179,7 +179,7 @@ GraphValue Graph::op(OpCode code, const std::vector<GraphValue>& inputs,
                     layer_->name(), layer_->type(), definition(code).name));
   }
   step.code = code;
-  step.attributes = definition(code).default_attributes();
+  step.attributes = default_attributes(code);
   if (attributes) {
     require_attributes(*layer_, code, *attributes, step.attributes);
     step.attributes = *std::move(attributes);

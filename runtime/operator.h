@@ -15,13 +15,13 @@ namespace octet {
 
 /// Every operator, with its number in .tflite files.
 enum class OpCode : std::int32_t {
-#define OCTET_ROW(name, number) name = (number),
+#define OCTET_ROW(name, number, ...) name = (number),
 #include <octet/runtime/operators.def>
 };
 
 /// Every code.
 inline constexpr auto kOpCodes = std::to_array<OpCode>({
-#define OCTET_ROW(name, number) OpCode::name,
+#define OCTET_ROW(name, ...) OpCode::name,
 #include <octet/runtime/operators.def>
 });
 

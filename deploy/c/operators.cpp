@@ -144,7 +144,7 @@ CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
 
 const COperator& c_operator(OpCode code) {
   static const std::array forms = {
-#define OCTET_ROW(name, number) c_forms::name(),
+#define OCTET_ROW(name, ...) c_forms::name(),
 #include <octet/runtime/operators.def>
   };
   return forms[index_of(code)];

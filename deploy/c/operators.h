@@ -40,7 +40,7 @@ struct COperator {
 
 /// The operators, by families in deploy/operators/.
 namespace c_forms {
-#define OCTET_ROW(name, number) COperator name();
+#define OCTET_ROW(name, ...) COperator name();
 #include <octet/runtime/operators.def>
 }  // namespace c_forms
 

@@ -76,7 +76,7 @@ class OnnxNodes {
 
 /// Write one operator each, by families in deploy/operators/.
 namespace onnx_forms {
-#define OCTET_ROW(name, number) void name(OnnxNodes& nodes, const Operands& operands);
+#define OCTET_ROW(name, ...) void name(OnnxNodes& nodes, const Operands& operands);
 #include <octet/runtime/operators.def>
 }  // namespace onnx_forms
 

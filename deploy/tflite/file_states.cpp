@@ -29,7 +29,7 @@ class StateTaker {
 
   /// The outputs for variable tensors go, as do the states.
   void take_changed(Operator& op) {
-    const auto states = tflite_operator(op.code).states;
+    const auto states = definition(op.code).file_states;
     for (std::size_t i = 0; i < states.size(); ++i) {
       const std::int32_t before = op.inputs[states[i]];
       const std::int32_t next = op.outputs[i + 1];
@@ -136,7 +136,7 @@ class StateTaker {
 bool has_file_states(const IntegerModel& model, TfliteStates form) {
   return form == TfliteStates::variables ||
          std::ranges::any_of(model.operators, [](const Operator& op) {
-           return !tflite_operator(op.code).states.empty();
+           return !definition(op.code).file_states.empty();
          });
 }
 

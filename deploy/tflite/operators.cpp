@@ -36,28 +36,17 @@ WrittenOptions write_none(flatbuffers::FlatBufferBuilder& /*builder*/,
   return {tflite::BuiltinOptions::NONE, 0};
 }
 
-int version_of_types(const Operands& o) { return o.input().dtype == DType::int8 ? 2 : 1; }
-
-int always_first(const Operands& /*operands*/) { return 1; }
-
-int release_of_first(int /*version*/) { return 10500; }
-
-int release_of_types(int version) { return version >= 2 ? 11400 : 10500; }
-
-int release_of_tables(int /*version*/) { return 11400; }
-
-std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,
-                                           const std::vector<std::int32_t>& in_file,
+std::vector<std::int32_t> inputs_from_file(OpCode code, const std::vector<std::int32_t>& in_file,
                                            std::string_view who) {
-  if (format.order.empty()) return in_file;
-  if (in_file.size() > format.order.size()) {
-    fail_tflite("{}: expected at most {} inputs, found {}", who, format.order.size(),
-                in_file.size());
+  const auto order = definition(code).file_order;
+  if (order.empty()) return in_file;
+  if (in_file.size() > order.size()) {
+    fail_tflite("{}: expected at most {} inputs, found {}", who, order.size(), in_file.size());
   }
-  const auto left_out = static_cast<std::size_t>(std::ranges::count(format.order, kNoOperand));
-  std::vector<std::int32_t> inputs(format.order.size() - left_out, -1);
+  const auto left_out = static_cast<std::size_t>(std::ranges::count(order, kNoOperand));
+  std::vector<std::int32_t> inputs(order.size() - left_out, -1);
   for (std::size_t i = 0; i < in_file.size(); ++i) {
-    const std::size_t to = format.order[i];
+    const std::size_t to = order[i];
     if (to != kNoOperand) {
       inputs[to] = in_file[i];
     } else if (in_file[i] != -1) {
@@ -67,15 +56,15 @@ std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,
   return inputs;
 }
 
-std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
-                                          const std::vector<std::int32_t>& inputs) {
-  if (format.order.empty()) return inputs;
+std::vector<std::int32_t> inputs_for_file(const Operator& op) {
+  const auto order = definition(op.code).file_order;
+  if (order.empty()) return op.inputs;
   std::vector<std::int32_t> in_file;
-  for (const std::size_t from : format.order) {
-    in_file.push_back(from == kNoOperand ? -1 : inputs[from]);
+  for (const std::size_t from : order) {
+    in_file.push_back(from == kNoOperand ? -1 : op.inputs[from]);
   }
   // Operands that are always left out are written as such.
-  const bool ends_left_out = format.order.back() == kNoOperand;
+  const bool ends_left_out = order.back() == kNoOperand;
   while (!ends_left_out && !in_file.empty() && in_file.back() == -1) in_file.pop_back();
   return in_file;
 }
@@ -99,14 +88,13 @@ std::optional<OpCode> known_code(const tflite::OperatorCode& code) {
   if (number != tflite::BuiltinOperator::CUSTOM) {
     // Operators without a number in files have one of Octet's own.
     const auto known = static_cast<OpCode>(number);
-    const bool has_number = is_known(known) && tflite_operator(known).custom_code.empty();
+    const bool has_number = is_known(known) && definition(known).custom_code.empty();
     return has_number ? std::optional(known) : std::nullopt;
   }
   const flatbuffers::String* const name = code.custom_code();
   if (name == nullptr || name->size() == 0) return std::nullopt;
-  const auto* const known = std::ranges::find_if(kOpCodes, [&](OpCode one) {
-    return tflite_operator(one).custom_code == name->string_view();
-  });
+  const auto* const known = std::ranges::find_if(
+      kOpCodes, [&](OpCode one) { return definition(one).custom_code == name->string_view(); });
   return known == kOpCodes.end() ? std::nullopt : std::optional(*known);
 }
 
@@ -151,9 +139,10 @@ void TfliteOptions::require_zero(std::string_view field, int number) const {
   if (number != 0) fail_tflite("{}: {} {} is not supported", who, field, number);
 }
 
-const TfliteOperator& tflite_operator(OpCode code) {
+const TfliteForm& tflite_form(OpCode code) {
   static const std::array forms = {
-#define OCTET_ROW(name, number) tflite_forms::name(),
+#define OCTET_ROW(name, number, attributes, options) options::kForm<attributes>,
+#define OCTET_ROW_BY_HAND(name, ...) tflite_forms::name(),
 #include <octet/runtime/operators.def>
   };
   return forms[index_of(code)];

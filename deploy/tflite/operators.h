@@ -4,6 +4,7 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -17,7 +18,7 @@
 
 #include "tflite_schema_generated.h"
 
-// What a .tflite file says of each operator: its options and its versions.
+// The options of operators in .tflite files.
 
 namespace octet::detail {
 
@@ -62,6 +63,14 @@ struct TfliteOptions {
                   name.empty() ? "the options of another operator" : name);
     }
     return source.builtin_options_as<Options>();
+  }
+
+  /// The options. Throws FormatError where there are none, or those of another operator.
+  template <class Options>
+  const Options& require() const {
+    const auto* options = as<Options>();
+    if (options == nullptr) fail_tflite("{}: its options are missing", who);
+    return *options;
   }
 
   /// A field of the options as attributes have it. Throws FormatError for what Octet has no word
@@ -147,104 +156,92 @@ WrittenOptions options_of(flatbuffers::FlatBufferBuilder& builder, const Attribu
   return {type, options.Union()};
 }
 
-/// The attributes and the options of an operator that has none.
-OperatorAttributes read_none(const TfliteOptions& options);
-WrittenOptions write_none(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
+class Draft;
 
 /// How a file holds the attributes of an operator.
-struct OptionsForm {
+struct TfliteForm {
   /// The attributes that a file's options are.
   OperatorAttributes (*read)(const TfliteOptions& options);
   WrittenOptions (*write)(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
-};
-
-template <class Options, class Attributes>
-WrittenOptions write_options(flatbuffers::FlatBufferBuilder& builder, const Operands& o) {
-  return options_of<Options>(builder, o.op.as<Attributes>());
-}
-
-/// Attributes in a table of options, which has their defaults where a file lacks it.
-template <class Options, class Attributes>
-inline constexpr OptionsForm kOptional = {
-    .read = [](const TfliteOptions& from) -> OperatorAttributes {
-      const auto* options = from.as<Options>();
-      return options == nullptr ? Attributes{} : attributes_of<Options, Attributes>(from, *options);
-    },
-    .write = write_options<Options, Attributes>};
-
-/// Attributes in a table of options that a file may not lack.
-template <class Options, class Attributes>
-inline constexpr OptionsForm kRequired = {
-    .read = [](const TfliteOptions& from) -> OperatorAttributes {
-      const auto* options = from.as<Options>();
-      if (options == nullptr) fail_tflite("{}: its options are missing", from.who);
-      return attributes_of<Options, Attributes>(from, *options);
-    },
-    .write = write_options<Options, Attributes>};
-
-/// No attributes, and a table of options that says nothing: a file may hold another.
-template <class Options>
-inline constexpr OptionsForm kEmpty = {.read = read_none,
-                                       .write = write_options<Options, NoAttributes>};
-
-/// No attributes and no options.
-inline constexpr OptionsForm kNoOptions = {.read = read_none, .write = write_none};
-
-class Draft;
-
-/// One operator in .tflite files.
-struct TfliteOperator {
-  /// The highest version that Octet understands.
-  int highest_version;
-  /// The lowest version that covers the types and options of an operator: what a file has to ask
-  /// for, and what loads in the most runtimes.
-  int (*required_version)(const Operands& operands);
-  /// The first release of TensorFlow Lite with this version, as a sortable number: 1.14.0 is 11400,
-  /// 2.3.0 is 20300.
-  int (*first_release)(int version);
-  OptionsForm options;
-  /// Where a file has the operands in an order of its own: operand i of the file is input order[i]
-  /// of Operator, and the last ones may be left out. Empty where the order is the same.
-  std::span<const std::size_t> order{};
-  /// Inputs that are variable tensors in a file: input states[i] is a state whose next value is
-  /// output i + 1 of Operator, which the file lacks.
-  std::span<const std::size_t> states{};
-  /// The name by which files know a custom operator; empty for one with a number.
-  std::string_view custom_code{};
   /// Gives an operator that has been read what files leave to the runtime: shapes of results, or
   /// operators in front, which are appended to the draft. Returns the tensors that this operator
   /// reads no more. Operands may not exist. Null where files say all.
   std::vector<std::int32_t> (*complete)(Operator& op, Draft draft) = nullptr;
 };
 
-/// In TfliteOperator::order: an operand that a file has to leave out.
-inline constexpr std::size_t kNoOperand = SIZE_MAX;
+/// The attributes and the options of an operator that has none.
+OperatorAttributes read_none(const TfliteOptions& options);
+WrittenOptions write_none(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
 
-/// The inputs of an Operator from those of a file. Throws FormatError where the file has more.
-std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,
-                                           const std::vector<std::int32_t>& in_file,
-                                           std::string_view who);
-/// The inputs as a file has them.
-std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
-                                          const std::vector<std::int32_t>& inputs);
+template <class Options, class Attributes>
+OperatorAttributes read_optional(const TfliteOptions& from) {
+  const auto* options = from.as<Options>();
+  return options == nullptr ? Attributes{} : attributes_of<Options, Attributes>(from, *options);
+}
+template <class Options, class Attributes>
+OperatorAttributes read_required(const TfliteOptions& from) {
+  return attributes_of<Options, Attributes>(from, from.require<Options>());
+}
+template <class Options, class Attributes>
+WrittenOptions write_options(flatbuffers::FlatBufferBuilder& builder, const Operands& o) {
+  return options_of<Options>(builder, o.op.as<Attributes>());
+}
 
-/// The operators, by families in operators/.
+/// Whether a table of options has a field of the name of each attribute.
+template <class Options, class Attributes>
+concept Holds = std::ranges::all_of(kFieldNames<Attributes>, [](std::string_view name) {
+  return std::ranges::find(Options::Traits::field_names, name) !=
+         std::ranges::end(Options::Traits::field_names);
+});
+
+// What rows of operators.def say of options: how a file holds attributes of some type.
+
+/// Attributes in a table of options, which has their defaults where a file lacks it.
+template <class Options>
+struct Optional {
+  template <class Attributes>
+  requires Holds<Options, Attributes>
+  static constexpr TfliteForm kForm = {.read = read_optional<Options, Attributes>,
+                                       .write = write_options<Options, Attributes>};
+};
+
+/// Attributes in a table of options that a file may not lack.
+template <class Options>
+struct Required {
+  template <class Attributes>
+  requires Holds<Options, Attributes>
+  static constexpr TfliteForm kForm = {.read = read_required<Options, Attributes>,
+                                       .write = write_options<Options, Attributes>};
+};
+
+/// No attributes, and a table of options that says nothing: a file may hold another.
+template <class Options>
+struct Empty {
+  template <std::same_as<NoAttributes> Attributes>
+  static constexpr TfliteForm kForm = {.read = read_none,
+                                       .write = write_options<Options, Attributes>};
+};
+
+/// No attributes and no options.
+struct NoOptions {
+  template <std::same_as<NoAttributes> Attributes>
+  static constexpr TfliteForm kForm = {.read = read_none, .write = write_none};
+};
+
+/// The operators whose options do not follow from attributes field by field, in operators/.
 namespace tflite_forms {
-#define OCTET_ROW(name, number) TfliteOperator name();
+#define OCTET_ROW(...)
+#define OCTET_ROW_BY_HAND(name, ...) TfliteForm name();
 #include <octet/runtime/operators.def>
 }  // namespace tflite_forms
 
-// What several operators share.
-
-/// 1 for floats, 2 for int8: most operators.
-int version_of_types(const Operands& operands);
-int always_first(const Operands& operands);
-int release_of_first(int version);
-int release_of_types(int version);
-/// LOGISTIC and TANH.
-int release_of_tables(int version);
+/// The inputs of an Operator from those of a file. Throws FormatError where the file has more.
+std::vector<std::int32_t> inputs_from_file(OpCode code, const std::vector<std::int32_t>& in_file,
+                                           std::string_view who);
+/// The inputs as a file has them.
+std::vector<std::int32_t> inputs_for_file(const Operator& op);
 
 /// Throws FormatError for an unknown code.
-const TfliteOperator& tflite_operator(OpCode code);
+const TfliteForm& tflite_form(OpCode code);
 
 }  // namespace octet::detail

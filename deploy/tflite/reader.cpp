@@ -265,7 +265,7 @@ class Reader {
       decode(index, source);
     } else {
       Operator op = read_operator(index, source, entry);
-      if (const auto complete = detail::tflite_operator(op.code).complete; complete != nullptr) {
+      if (const auto complete = detail::tflite_form(op.code).complete; complete != nullptr) {
         mark(complete(op, {model_, budget_}), decode_inputs_);
       }
       if (!op.inputs.empty() && is_marked(op.inputs[0], shifted_)) {
@@ -282,7 +282,7 @@ class Reader {
       require_known_shapes(index, op);
       const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
       require_no_handles(op.inputs, who);
-      variables_->require_states(op, detail::tflite_operator(op.code).states, who);
+      variables_->require_states(op, definition(op.code).file_states, who);
       mark(op.inputs, read_tensors_);
     }
   }
@@ -408,18 +408,18 @@ class Reader {
     Operator op;
     op.code = *code;
     op.version = entry.version();
-    const detail::TfliteOperator& format = detail::tflite_operator(op.code);
+    const OperatorDefinition& rules = definition(op.code);
     const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
-    if (op.version < 1 || op.version > format.highest_version) {
+    if (op.version < 1 || op.version > rules.highest_version()) {
       detail::fail_tflite("{}: version {} is not supported, only 1 to {}", who, op.version,
-                          format.highest_version);
+                          rules.highest_version());
     }
-    const std::size_t most = std::max(kMaxOperands, format.order.size());
-    op.inputs = detail::inputs_from_file(format, read_values(source.inputs(), most, who), who);
+    const std::size_t most = std::max(kMaxOperands, rules.file_order.size());
+    op.inputs = detail::inputs_from_file(op.code, read_values(source.inputs(), most, who), who);
     op.outputs = read_values(source.outputs(), kMaxOperands, who);
-    variables_->add_states(op, format.states, who, {model_, budget_});
+    variables_->add_states(op, rules.file_states, who, {model_, budget_});
     mark(values_of(source.intermediates()), decode_inputs_);
-    op.attributes = format.options.read({source, who, budget_});
+    op.attributes = detail::tflite_form(op.code).read({source, who, budget_});
     return op;
   }
 

@@ -93,7 +93,7 @@ class Writer {
     const auto index = static_cast<std::uint32_t>(codes_.size());
     const auto [found, is_new] = used_codes_.try_emplace({code, version}, index);
     if (!is_new) return found->second;
-    if (const std::string_view name = detail::tflite_operator(code).custom_code; !name.empty()) {
+    if (const std::string_view name = definition(code).custom_code; !name.empty()) {
       codes_.push_back(custom_code(name, version));
       return index;
     }
@@ -134,12 +134,12 @@ class Writer {
   }
 
   Offset<tflite::Operator> write_operator(const Operator& op, Offsets<tflite::Tensor>& tensors) {
-    const detail::TfliteOperator& format = detail::tflite_operator(op.code);
-    const std::uint32_t code = code_index(op.code, format.required_version({model_, op}));
-    const auto [type, options, custom] = format.options.write(builder_, {model_, op});
-    const std::vector<std::int32_t> inputs = detail::inputs_for_file(format, op.inputs);
+    const OperatorDefinition& rules = definition(op.code);
+    const std::uint32_t code = code_index(op.code, rules.version_of({model_, op}));
+    const auto [type, options, custom] = detail::tflite_form(op.code).write(builder_, {model_, op});
+    const std::vector<std::int32_t> inputs = detail::inputs_for_file(op);
     std::vector<std::int32_t> intermediates;
-    if (!format.states.empty()) intermediates = add_intermediates(op.outputs[0], tensors);
+    if (!rules.file_states.empty()) intermediates = add_intermediates(op.outputs[0], tensors);
     const auto written_inputs = builder_.CreateVector(inputs);
     const auto written_outputs = builder_.CreateVector(op.outputs);
     return tflite::CreateOperator(builder_, code, written_inputs, written_outputs, type, options,
@@ -275,7 +275,7 @@ class Writer {
     int release = states_.resources.empty() ? 0 : kReleaseOfVariables;
     for (const auto& [used, index] : used_codes_) {
       const auto [code, version] = used;
-      release = std::max(release, detail::tflite_operator(code).first_release(version));
+      release = std::max(release, definition(code).release_of(version));
     }
     std::string text = fmt::format("{}.{}.{}", release / 10000, release / 100 % 100, release % 100);
     text.resize(kMinRuntimeVersionBytes);

@@ -167,7 +167,7 @@ Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) { refuse
 Tensor float_operator(const Step& step, const Shape& result, std::span<const Tensor> x) {
   using Form = Tensor (*)(const FloatCall& call);
   static constexpr std::array kForms = {
-#define OCTET_ROW(name, number) Form{float_forms::name},
+#define OCTET_ROW(name, ...) Form{float_forms::name},
 #include <octet/runtime/operators.def>
   };
   return kForms[detail::index_of(step.code)]({step, result, x});

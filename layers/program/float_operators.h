@@ -32,7 +32,7 @@ struct FloatCall {
 /// What each operator computes on real values, with its gradients: one that a single layer emits in
 /// that layer's file, all others in float_operators.cpp.
 namespace float_forms {
-#define OCTET_ROW(name, number) Tensor name(const FloatCall& call);
+#define OCTET_ROW(name, ...) Tensor name(const FloatCall& call);
 #include <octet/runtime/operators.def>
 }  // namespace float_forms
 

@@ -65,7 +65,8 @@ AxisSplit reduced_axis(const Operands& operands) {
 
 OperatorDefinition definitions::arg_max() {
   return checked({.name = "ARG_MAX",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {10900, 11400, 20900},
+                  .required_version = version_by_type<>,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,

@@ -282,7 +282,8 @@ Requantizer matmul_requantizer(const KernelSource& source) {
 
 OperatorDefinition definitions::batch_matmul() {
   return checked({.name = "BATCH_MATMUL",
-                  .default_attributes = default_of<BatchMatmulAttributes>,
+                  .releases = {20300, 20300, 20400},
+                  .required_version = version_by_type<3>,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,

@@ -272,10 +272,19 @@ void check_extreme(const OperatorView& view) {
   view.fail("its inputs and its output need the same single scale and zero point");
 }
 
+/// 4 for int16; 3 where int8 is rescaled by a factor of 1 or more.
+int mul_version(const Operands& o) {
+  if (o.input().dtype == DType::int16) return 4;
+  if (o.input().dtype != DType::int8) return 1;
+  const float product = o.input(0).quantization.scale() * o.input(1).quantization.scale();
+  return product / o.output().quantization.scale() >= 1.0F ? 3 : 2;
+}
+
 constexpr OperatorDefinition extreme_definition(
     std::string_view name, std::unique_ptr<Kernel> (*make_kernel)(const KernelSource& source)) {
   return {.name = name,
-          .default_attributes = default_of<NoAttributes>,
+          .releases = {11400, 11400},
+          .required_version = version_by_type<>,
           .least_inputs = 2,
           .most_inputs = 2,
           .output_grid = OutputGrid::same_as_inputs,
@@ -285,11 +294,13 @@ constexpr OperatorDefinition extreme_definition(
 }
 
 constexpr OperatorDefinition binary_definition(
-    std::string_view name,
+    std::string_view name, const Releases& releases,
+    int (*required_version)(const Operands& operands),
     QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured),
     std::unique_ptr<Kernel> (*make_kernel)(const KernelSource& source)) {
   return {.name = name,
-          .default_attributes = default_of<BinaryAttributes>,
+          .releases = releases,
+          .required_version = required_version,
           .least_inputs = 2,
           .most_inputs = 2,
           .output_grid = OutputGrid::measured,
@@ -336,12 +347,15 @@ QuantizedAdd quantized_add(const KernelSource& source) {
                             source.op.code == OpCode::sub ? SecondSign::minus : SecondSign::plus);
 }
 
+/// Version 3 has int16 whose scales are no powers of two.
 OperatorDefinition definitions::add() {
-  return checked(binary_definition("ADD", fitting_sum, make_add));
+  return checked(binary_definition("ADD", {10500, 11400, 20400, 20400}, version_by_type<3>,
+                                   fitting_sum, make_add));
 }
 
 OperatorDefinition definitions::sub() {
-  return checked(binary_definition("SUB", fitting_sum, make_sub));
+  return checked(binary_definition("SUB", {10600, 11400, 11400, 11400, 20400}, version_by_type<5>,
+                                   fitting_sum, make_sub));
 }
 
 QuantizedMul quantized_mul(const KernelSource& source) {
@@ -350,7 +364,8 @@ QuantizedMul quantized_mul(const KernelSource& source) {
 }
 
 OperatorDefinition definitions::mul() {
-  return checked(binary_definition("MUL", fitting_product, make_mul));
+  return checked(binary_definition("MUL", {10500, 11400, 11500, 20300}, mul_version,
+                                   fitting_product, make_mul));
 }
 
 QuantizedPrelu quantized_prelu(const KernelSource& source) {
@@ -372,7 +387,7 @@ OperatorDefinition definitions::minimum() {
 
 OperatorDefinition definitions::prelu() {
   return checked({.name = "PRELU",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {10800},
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,

@@ -57,7 +57,8 @@ std::unique_ptr<Kernel> make_cast(const KernelSource& source) {
 
 OperatorDefinition definitions::cast() {
   return checked({.name = "CAST",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {10500, 10500, 10500, 10500},
+                  .required_version = first_version,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,

@@ -141,7 +141,8 @@ std::unique_ptr<Kernel> make_concatenation(const KernelSource& source) {
 
 OperatorDefinition definitions::concatenation() {
   return checked({.name = "CONCATENATION",
-                  .default_attributes = default_of<ConcatenationAttributes>,
+                  .releases = {10500, 11400, 20300},
+                  .required_version = version_by_type<3>,
                   .least_inputs = 1,
                   .most_inputs = kMostInputs,
                   .output_grid = OutputGrid::same_as_inputs,

@@ -216,6 +216,13 @@ std::size_t conv_2d_bytes(const Operands& operands) {
              sizeof(QuantizedMultiplier);
 }
 
+int conv_2d_version(const Operands& o) {
+  if (o.input(1).stored_bits != 8) return 7;
+  if (o.input().shape[3] != o.input(1).shape[3]) return 6;  // groups
+  if (o.input().dtype == DType::int16) return 4;
+  return o.input().dtype == DType::int8 ? 3 : 1;
+}
+
 }  // namespace
 
 Conv2DGeometry conv_2d_geometry(const Operands& operands) {
@@ -386,7 +393,8 @@ FullyConnectedNumbers conv_2d_numbers(const KernelSource& source) {
 
 OperatorDefinition definitions::conv_2d() {
   return checked({.name = "CONV_2D",
-                  .default_attributes = default_of<Conv2DAttributes>,
+                  .releases = {10500, 11400, 11400, 20300, 20300, 20900, 21100, 21100},
+                  .required_version = conv_2d_version,
                   .least_inputs = 2,
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,

@@ -19,7 +19,7 @@ std::size_t index_of(OpCode code) {
 
 const OperatorDefinition& definition(OpCode code) {
   static const std::array table = {
-#define OCTET_ROW(name, number) detail::definitions::name(),
+#define OCTET_ROW(name, ...) detail::definitions::name(),
 #include <octet/runtime/operators.def>
   };
   return table[detail::index_of(code)];
@@ -31,7 +31,13 @@ std::string_view to_string(OpCode code) {
   return is_known(code) ? definition(code).name : "unknown operator";
 }
 
-OperatorAttributes default_attributes(OpCode code) { return definition(code).default_attributes(); }
+OperatorAttributes default_attributes(OpCode code) {
+  static const std::array<OperatorAttributes, kOpCodes.size()> table = {
+#define OCTET_ROW(name, number, attributes, ...) attributes{},
+#include <octet/runtime/operators.def>
+  };
+  return table[detail::index_of(code)];
+}
 
 FusedActivation Operator::activation() const {
   return std::visit(
@@ -58,7 +64,7 @@ void check_operator(const IntegerModel& model, std::size_t index) {
     view.fail(fmt::format("unknown operator code {}", static_cast<int>(op.code)));
   }
   const OperatorDefinition& rules = definition(op.code);
-  if (op.attributes.index() != rules.default_attributes().index()) {
+  if (op.attributes.index() != default_attributes(op.code).index()) {
     view.fail("holds the attributes of another operator");
   }
   if (op.inputs.size() < rules.least_inputs || op.inputs.size() > rules.most_inputs ||
@@ -85,6 +91,13 @@ bool has_weights(OpCode code) { return definition(code).multiply_adds != nullptr
 std::size_t kernel_bytes(const Operands& operands) {
   const OperatorDefinition& of = definition(operands.op.code);
   return of.kernel_bytes == nullptr ? 0 : of.kernel_bytes(operands);
+}
+
+int first_version(const Operands& /*operands*/) { return 1; }
+
+int version_by_axes(const Operands& operands) {
+  constexpr std::size_t kFirstMostRank = 4;
+  return operands.input().shape.size() > kFirstMostRank ? 4 : version_by_type<>(operands);
 }
 
 ByteTable byte_table(const KernelSource& source) {

@@ -4,6 +4,7 @@
 #include <octet/runtime/operator.h>
 #include <octet/runtime/operators/operands.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +26,33 @@ enum class OutputGrid {
 /// number, whether its code is int8 or uint8; the result's bits likewise.
 using ByteTable = std::array<std::uint8_t, 256>;
 
-/// Everything about an operator that is independent of file formats. Its last member leaves no
-/// padding behind it: Clang 14 gives members a wrong place in what checked() returns where there is
-/// some.
+/// By version of an operator, from 1 up: the first release of TensorFlow Lite that has it, as a
+/// sortable number. 1.14.0 is 11400, 2.3.0 is 20300; 0 behind the last version.
+using Releases = std::array<std::int32_t, 14>;
+
+/// In OperatorDefinition::file_order: an operand that a file has to leave out.
+inline constexpr std::size_t kNoOperand = SIZE_MAX;
+
+/// Everything about an operator but its attributes in a file and its form in exports. Its last
+/// member leaves no padding behind it: Clang 14 gives members a wrong place in what checked()
+/// returns where there is some.
 struct OperatorDefinition {
   /// As .tflite files have it.
   std::string_view name;
-  OperatorAttributes (*default_attributes)();
+  /// The name by which files know a custom operator; empty for one with a number.
+  std::string_view custom_code{};
+  /// One for each version, up to the highest that Octet understands.
+  Releases releases;
+  /// The lowest version that covers the types and attributes of an operator: what a file has to ask
+  /// for, and what loads in the most runtimes. Null where there is one version.
+  int (*required_version)(const detail::Operands& operands) = nullptr;
+  /// Where a file has the operands in an order of its own: operand i of the file is input
+  /// file_order[i] of Operator, and the last ones may be left out. Empty where the order is the
+  /// same.
+  std::span<const std::size_t> file_order{};
+  /// Inputs that are variable tensors in a file: input file_states[i] is a state whose next value
+  /// is output i + 1 of Operator, which the file lacks.
+  std::span<const std::size_t> file_states{};
   std::size_t least_inputs;
   std::size_t most_inputs;
   std::size_t most_outputs = 1;
@@ -66,6 +87,17 @@ struct OperatorDefinition {
   /// The operator as a function of one byte; null where it is none.
   ByteTable (*byte_table)(const detail::KernelSource& source) = nullptr;
 
+  constexpr int highest_version() const {
+    return static_cast<int>(std::ranges::find(releases, 0) - releases.begin());
+  }
+  /// The version that a file asks for.
+  int version_of(const detail::Operands& operands) const {
+    return required_version == nullptr ? 1 : required_version(operands);
+  }
+  std::int32_t release_of(int version) const {
+    return releases.at(static_cast<std::size_t>(version - 1));
+  }
+
   /// Whether an element of the output follows from those of its inputs at the same place.
   bool is_elementwise() const { return each_element || byte_table != nullptr; }
 
@@ -84,12 +116,20 @@ namespace detail {
 
 /// The definitions, each in the file of its operator.
 namespace definitions {
-#define OCTET_ROW(name, number) OperatorDefinition name();
+#define OCTET_ROW(name, ...) OperatorDefinition name();
 #include <octet/runtime/operators.def>
 }  // namespace definitions
 
 /// `definition`; does not compile where it contradicts itself.
 consteval OperatorDefinition checked(OperatorDefinition definition) {
+  const int versions = definition.highest_version();
+  const auto first_release = definition.releases.begin();
+  if (versions < 1 || !std::is_sorted(first_release, first_release + versions)) {
+    throw "an operator has a version 1, and none is older than the one before";
+  }
+  if ((definition.required_version == nullptr) != (versions == 1)) {
+    throw "an operator of several versions says which one its operands need, and no other does";
+  }
   if (definition.least_inputs < 1 || definition.least_inputs > definition.most_inputs ||
       definition.most_inputs > kMostInputs) {
     throw "an operator takes 1 to kMostInputs inputs";
@@ -129,10 +169,18 @@ std::size_t kernel_bytes(const Operands& operands);
 /// the input's bits. Throws FormatError for an operator that is none.
 ByteTable byte_table(const KernelSource& source);
 
-template <class Attributes>
-OperatorAttributes default_of() {
-  return Attributes{};
+// Versions that operands require, of several operators.
+
+/// 1 whatever the operands are: what later versions add is never written.
+int first_version(const Operands& operands);
+/// 1 for floats, 2 for int8: most operators.
+template <int of_int16 = 1>
+int version_by_type(const Operands& operands) {
+  if (operands.input().dtype == DType::int16) return of_int16;
+  return operands.input().dtype == DType::int8 ? 2 : 1;
 }
+/// 4 where there are more axes than the first versions take.
+int version_by_axes(const Operands& operands);
 
 }  // namespace detail
 }  // namespace octet

@@ -108,6 +108,14 @@ CorrelationAxis padded_line(const WindowAxis& window) {
   return line;
 }
 
+int depthwise_version(const Operands& o) {
+  if (o.input(1).stored_bits != 8) return 7;
+  if (o.input().dtype == DType::int16) return 5;
+  if (o.input().dtype == DType::int8) return 3;
+  const auto& a = o.op.as<DepthwiseConv2DAttributes>();
+  return a.dilation_h != 1 || a.dilation_w != 1 ? 2 : 1;
+}
+
 }  // namespace
 
 template <class Code, class Sum>
@@ -270,7 +278,8 @@ FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
 
 OperatorDefinition definitions::depthwise_conv_2d() {
   return checked({.name = "DEPTHWISE_CONV_2D",
-                  .default_attributes = default_of<DepthwiseConv2DAttributes>,
+                  .releases = {10500, 11200, 11400, 20300, 20300, 20300, 21100},
+                  .required_version = depthwise_version,
                   .least_inputs = 2,
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,

@@ -316,7 +316,8 @@ std::vector<std::int32_t> detection_shape(const DetectionAttributes& attributes,
 
 OperatorDefinition definitions::detection_post_process() {
   return checked({.name = "TFLite_Detection_PostProcess",
-                  .default_attributes = default_of<DetectionAttributes>,
+                  .custom_code = "TFLite_Detection_PostProcess",
+                  .releases = {10500},
                   .least_inputs = kDetectionInputs,
                   .most_inputs = kDetectionInputs,
                   .most_outputs = kDetectionOutputs,

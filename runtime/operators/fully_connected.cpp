@@ -360,11 +360,22 @@ std::unique_ptr<Kernel> make_fully_connected(const KernelSource& source) {
   return make_int8_dense(fully_connected_numbers(source));
 }
 
+int fully_connected_version(const Operands& o) {
+  if (o.input(1).stored_bits != 8) return o.input(1).stored_bits == 4 ? 10 : 14;
+  if (o.input().dtype == DType::int16) return 7;
+  if (!o.has_input(2)) return 6;
+  if (o.op.as<FullyConnectedAttributes>().keep_num_dims) return 5;
+  return o.input().dtype == DType::int8 ? 4 : 1;
+}
+
 }  // namespace
 
 OperatorDefinition definitions::fully_connected() {
   return checked({.name = "FULLY_CONNECTED",
-                  .default_attributes = default_of<FullyConnectedAttributes>,
+                  // Versions 7 to 9 have int16, 10 has weights of 4 bits, and 14 of 2.
+                  .releases = {11000, 11000, 11400, 11400, 20000, 20100, 20300, 20300, 20300, 21100,
+                               22100, 22100, 22100, 22100},
+                  .required_version = fully_connected_version,
                   .least_inputs = 2,
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,

@@ -174,12 +174,12 @@ std::unique_ptr<Kernel> make_rsqrt(const KernelSource& source) {
 }
 
 constexpr OperatorDefinition function_definition(
-    std::string_view name, OperatorAttributes (*default_attributes)(),
-    void (*check)(const OperatorView& view),
+    std::string_view name, const Releases& releases, void (*check)(const OperatorView& view),
     std::unique_ptr<Kernel> (*make_kernel)(const KernelSource& source),
     ByteTable (*byte_table)(const KernelSource& source)) {
   return {.name = name,
-          .default_attributes = default_attributes,
+          .releases = releases,
+          .required_version = releases[1] == 0 ? nullptr : version_by_type<>,
           .least_inputs = 1,
           .most_inputs = 1,
           .output_grid = OutputGrid::measured,
@@ -191,33 +191,28 @@ constexpr OperatorDefinition function_definition(
 }  // namespace
 
 OperatorDefinition definitions::elu() {
-  return checked(
-      function_definition("ELU", default_of<NoAttributes>, check_function, make_elu, elu_table));
+  return checked(function_definition("ELU", {11400}, check_function, make_elu, elu_table));
 }
 
 OperatorDefinition definitions::exp() {
-  return checked(
-      function_definition("EXP", default_of<NoAttributes>, check_function, make_exp, exp_table));
+  return checked(function_definition("EXP", {10700, 21200}, check_function, make_exp, exp_table));
 }
 
 OperatorDefinition definitions::log() {
-  return checked(
-      function_definition("LOG", default_of<NoAttributes>, check_function, make_log, log_table));
+  return checked(function_definition("LOG", {11400, 21400}, check_function, make_log, log_table));
 }
 
 OperatorDefinition definitions::sqrt() {
-  return checked(
-      function_definition("SQRT", default_of<NoAttributes>, check_root, make_sqrt, sqrt_table));
+  return checked(function_definition("SQRT", {11000, 21600}, check_root, make_sqrt, sqrt_table));
 }
 
 OperatorDefinition definitions::gelu() {
-  return checked(function_definition("GELU", default_of<GeluAttributes>, check_function, make_gelu,
-                                     gelu_table));
+  return checked(
+      function_definition("GELU", {20900, 20900}, check_function, make_gelu, gelu_table));
 }
 
 OperatorDefinition definitions::rsqrt() {
-  return checked(
-      function_definition("RSQRT", default_of<NoAttributes>, check_root, make_rsqrt, rsqrt_table));
+  return checked(function_definition("RSQRT", {11000, 20500}, check_root, make_rsqrt, rsqrt_table));
 }
 
 }  // namespace octet::detail

@@ -90,11 +90,21 @@ std::unique_ptr<Kernel> make_gather(const KernelSource& source) {
 
 std::size_t table_bytes(const Operands& operands) { return operands.input(1).data.size(); }
 
+/// A file has the table in front.
+constexpr std::array<std::size_t, 2> kGatherOrder = {1, 0};
+
+int gather_version(const Operands& o) {
+  if (o.input(1).dtype == DType::int16) return 4;
+  return o.input(1).dtype == DType::int8 ? 2 : 1;
+}
+
 }  // namespace
 
 OperatorDefinition definitions::gather() {
   return checked({.name = "GATHER",
-                  .default_attributes = default_of<GatherAttributes>,
+                  .releases = {10600, 11400, 20500, 20500},
+                  .required_version = gather_version,
+                  .file_order = kGatherOrder,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,

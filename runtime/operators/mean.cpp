@@ -144,7 +144,8 @@ std::int32_t QuantizedMean::apply(std::int32_t sum) const noexcept {
 
 OperatorDefinition definitions::mean() {
   return checked({.name = "MEAN",
-                  .default_attributes = default_of<MeanAttributes>,
+                  .releases = {10600, 11400},
+                  .required_version = version_by_type<>,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,

@@ -144,6 +144,10 @@ std::unique_ptr<Kernel> make_pad(const KernelSource& source) {
   return std::make_unique<Pad>(source);
 }
 
+int pad_version(const Operands& o) {
+  return std::max(version_by_axes(o), o.input().dtype == DType::int16 ? 3 : 1);
+}
+
 }  // namespace
 
 std::vector<PadAxis> pad_axes(const Operands& operands) {
@@ -169,7 +173,8 @@ float pad_border(const Operands& operands) {
 
 OperatorDefinition definitions::pad() {
   return checked({.name = "PAD",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {10500, 11400, 20400, 20600},
+                  .required_version = pad_version,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
@@ -180,7 +185,8 @@ OperatorDefinition definitions::pad() {
 
 OperatorDefinition definitions::padv2() {
   return checked({.name = "PADV2",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {10900, 11400, 20400, 20600},
+                  .required_version = version_by_axes,
                   .least_inputs = 3,
                   .most_inputs = 3,
                   .output_grid = OutputGrid::same_as_input,

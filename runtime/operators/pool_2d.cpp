@@ -110,7 +110,8 @@ ActivationRange pool_range(const KernelSource& source) {
 
 OperatorDefinition definitions::average_pool_2d() {
   return checked({.name = "AVERAGE_POOL_2D",
-                  .default_attributes = default_of<PoolAttributes>,
+                  .releases = {10500, 11400, 11400},
+                  .required_version = version_by_type<>,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::same_as_input,
@@ -120,7 +121,8 @@ OperatorDefinition definitions::average_pool_2d() {
 
 OperatorDefinition definitions::max_pool_2d() {
   return checked({.name = "MAX_POOL_2D",
-                  .default_attributes = default_of<PoolAttributes>,
+                  .releases = {10500, 11400, 11400},
+                  .required_version = version_by_type<>,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::same_as_input,

@@ -245,11 +245,23 @@ std::unique_ptr<Kernel> make_dequantize(const KernelSource& source) {
   return make_for_type<Dequantize>(source.input().dtype, source);
 }
 
+int quantize_version(const Operands& o) {
+  if (o.output().quantization.scales.size() > 1) return 3;
+  return o.output().dtype == DType::int16 ? 2 : 1;
+}
+
+int dequantize_version(const Operands& o) {
+  if (o.input().quantization.scales.size() > 1) return 5;
+  if (o.input().dtype == DType::int16) return 3;
+  return version_by_type<>(o);
+}
+
 }  // namespace
 
 OperatorDefinition definitions::quantize() {
   return checked({.name = "QUANTIZE",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {11400, 11500, 20700},
+                  .required_version = quantize_version,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,
@@ -260,7 +272,8 @@ OperatorDefinition definitions::quantize() {
 
 OperatorDefinition definitions::dequantize() {
   return checked({.name = "DEQUANTIZE",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {11400, 11400, 11500, 20200, 20700},
+                  .required_version = dequantize_version,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,

@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> make_reshape(const KernelSource& source) {
 
 OperatorDefinition definitions::reshape() {
   return checked({.name = "RESHAPE",
-                  .default_attributes = default_of<ReshapeAttributes>,
+                  .releases = {10500},
                   .least_inputs = 1,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
@@ -119,7 +119,8 @@ OperatorDefinition definitions::reshape() {
 
 OperatorDefinition definitions::squeeze() {
   return checked({.name = "SQUEEZE",
-                  .default_attributes = default_of<SqueezeAttributes>,
+                  .releases = {10600, 10600},
+                  .required_version = first_version,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::same_as_input,

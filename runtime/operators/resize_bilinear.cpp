@@ -138,6 +138,11 @@ std::size_t resize_bilinear_bytes(const Operands& operands) {
   return (static_cast<std::size_t>(shape[1]) + static_cast<std::size_t>(shape[2])) * sizeof(Tap);
 }
 
+int bilinear_version(const Operands& o) {
+  if (o.input().dtype == DType::int16) return 4;
+  return o.op.as<ResizeAttributes>().half_pixel_centers ? 3 : version_by_type<>(o);
+}
+
 }  // namespace
 
 ResizeAttributes resize_attributes(ResizeCoordinates coordinates) {
@@ -170,7 +175,8 @@ QuantizedBilinear QuantizedBilinear::make(const KernelSource& source) {
 
 OperatorDefinition definitions::resize_bilinear() {
   return checked({.name = "RESIZE_BILINEAR",
-                  .default_attributes = default_of<ResizeAttributes>,
+                  .releases = {10700, 11400, 20200, 20500},
+                  .required_version = bilinear_version,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,

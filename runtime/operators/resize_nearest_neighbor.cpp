@@ -93,6 +93,11 @@ std::unique_ptr<Kernel> make_resize_nearest_neighbor(const KernelSource& source)
   return std::make_unique<ResizeNearestNeighbor>(source);
 }
 
+int nearest_version(const Operands& o) {
+  const auto& a = o.op.as<ResizeAttributes>();
+  return a.align_corners || a.half_pixel_centers ? 3 : version_by_type<>(o);
+}
+
 }  // namespace
 
 NearestAxis::NearestAxis(std::int32_t input, std::int32_t output,
@@ -147,7 +152,8 @@ ResizeAttributes repeating_attributes(const std::array<std::int32_t, 2>& input,
 
 OperatorDefinition definitions::resize_nearest_neighbor() {
   return checked({.name = "RESIZE_NEAREST_NEIGHBOR",
-                  .default_attributes = default_of<ResizeAttributes>,
+                  .releases = {11301, 11400, 20300},
+                  .required_version = nearest_version,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,

@@ -302,11 +302,23 @@ std::int64_t lstm_products(const Operands& operands) {
   return static_cast<std::int64_t>(kGates) * g.batch * g.steps * g.cells * (g.inputs + g.cells);
 }
 
+/// Without peepholes, projections and layer normalization.
+constexpr std::array<std::size_t, 24> kLstmOrder = {
+    0, 1,  2,  3,  4,          5,          6,  7,  8,          kNoOperand, kNoOperand, kNoOperand,
+    9, 10, 11, 12, kNoOperand, kNoOperand, 13, 14, kNoOperand, kNoOperand, kNoOperand, kNoOperand};
+constexpr std::array<std::size_t, 2> kLstmStates = {13, 14};
+
+/// The first version that takes integers.
+int lstm_version(const Operands& /*operands*/) { return 3; }
+
 }  // namespace
 
 OperatorDefinition definitions::unidirectional_sequence_lstm() {
   return checked({.name = "UNIDIRECTIONAL_SEQUENCE_LSTM",
-                  .default_attributes = default_of<SequenceLstmAttributes>,
+                  .releases = {11300, 11300, 20400, 20400},
+                  .required_version = lstm_version,
+                  .file_order = kLstmOrder,
+                  .file_states = kLstmStates,
                   .least_inputs = kLstmCell + 1,
                   .most_inputs = kLstmCell + 1,
                   .most_outputs = 3,

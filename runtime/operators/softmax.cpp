@@ -92,7 +92,8 @@ SoftmaxInt8 int8_softmax(const KernelSource& source) {
 
 OperatorDefinition definitions::softmax() {
   return checked({.name = "SOFTMAX",
-                  .default_attributes = default_of<SoftmaxAttributes>,
+                  .releases = {10500, 11400, 11400},
+                  .required_version = version_by_type<>,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::fixed,

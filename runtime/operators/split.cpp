@@ -25,6 +25,9 @@ std::unique_ptr<Kernel> make_split(const KernelSource& source) {
   return make_strided_copies(source, split_copies(source));
 }
 
+/// A file has the axis in front.
+constexpr std::array<std::size_t, 2> kSplitOrder = {1, 0};
+
 }  // namespace
 
 std::vector<StridedCopy> split_copies(const Operands& operands) {
@@ -45,7 +48,9 @@ std::vector<StridedCopy> split_copies(const Operands& operands) {
 
 OperatorDefinition definitions::split() {
   return checked({.name = "SPLIT",
-                  .default_attributes = default_of<SplitAttributes>,
+                  .releases = {10500, 11400, 11400, 20300},
+                  .required_version = version_by_type<4>,
+                  .file_order = kSplitOrder,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .most_outputs = kMostOutputs,

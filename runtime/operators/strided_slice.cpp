@@ -116,7 +116,8 @@ StridedCopy slice_copy(const Operands& operands) {
 
 OperatorDefinition definitions::strided_slice() {
   return checked({.name = "STRIDED_SLICE",
-                  .default_attributes = default_of<StridedSliceAttributes>,
+                  .releases = {10600, 11400, 20100, 20200},
+                  .required_version = version_by_axes,
                   .least_inputs = 4,
                   .most_inputs = 4,
                   .output_grid = OutputGrid::same_as_input,

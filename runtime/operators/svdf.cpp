@@ -310,11 +310,24 @@ std::int64_t svdf_products(const Operands& operands) {
   return g.batch * g.filters * (g.features + g.memory);
 }
 
+/// A file has the bias in front of the state.
+constexpr std::array<std::size_t, 5> kSvdfOrder = {0, kSvdfFeatureWeights, kSvdfTimeWeights,
+                                                   kSvdfBias, kSvdfState};
+constexpr std::array<std::size_t, 1> kSvdfStates = {kSvdfState};
+
+int svdf_version(const Operands& o) {
+  if (o.input().dtype == DType::float32) return 1;
+  return o.input(kSvdfState).dtype == DType::int8 ? 4 : 3;
+}
+
 }  // namespace
 
 OperatorDefinition definitions::svdf() {
   return checked({.name = "SVDF",
-                  .default_attributes = default_of<SvdfAttributes>,
+                  .releases = {10500, 11400, 20200, 20300},
+                  .required_version = svdf_version,
+                  .file_order = kSvdfOrder,
+                  .file_states = kSvdfStates,
                   .least_inputs = kSvdfState + 1,
                   .most_inputs = kSvdfBias + 1,
                   .most_outputs = 2,

@@ -46,6 +46,10 @@ std::unique_ptr<Kernel> make_transpose(const KernelSource& source) {
   return make_strided_copies(source, {&copy, 1});
 }
 
+int transpose_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 5 : version_by_axes(o);
+}
+
 }  // namespace
 
 std::vector<std::size_t> permutation_of(const Operands& operands) {
@@ -70,7 +74,8 @@ StridedCopy transpose_copy(const Operands& operands) {
 
 OperatorDefinition definitions::transpose() {
   return checked({.name = "TRANSPOSE",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {10600, 11400, 11500, 20300, 20400},
+                  .required_version = transpose_version,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,

@@ -103,6 +103,14 @@ std::size_t transpose_conv_bytes(const Operands& operands) {
          static_cast<std::size_t>(geometry.channels) * sizeof(QuantizedMultiplier);
 }
 
+/// A file has the output's shape in front, then the weights, the image and the bias.
+constexpr std::array<std::size_t, 4> kTransposeConvOrder = {3, 1, 0, 2};
+
+int transpose_conv_version(const Operands& o) {
+  if (o.op.activation() != FusedActivation::none) return 4;
+  return o.has_input(2) ? 3 : version_by_type<>(o);
+}
+
 }  // namespace
 
 Conv2DGeometry transpose_conv_geometry(const Operands& operands) {
@@ -271,7 +279,9 @@ FullyConnectedNumbers transpose_conv_numbers(const KernelSource& source) {
 
 OperatorDefinition definitions::transpose_conv() {
   return checked({.name = "TRANSPOSE_CONV",
-                  .default_attributes = default_of<TransposeConvAttributes>,
+                  .releases = {10900, 20200, 20300, 21300},
+                  .required_version = transpose_conv_version,
+                  .file_order = kTransposeConvOrder,
                   .least_inputs = 2,
                   .most_inputs = 4,
                   .output_grid = OutputGrid::measured,

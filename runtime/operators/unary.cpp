@@ -49,9 +49,10 @@ std::unique_ptr<Kernel> make_relu(const KernelSource& source) {
   return make_float_map(source, FloatClamp(relu_activation(source.op.code)));
 }
 
-constexpr OperatorDefinition relu_definition(std::string_view name) {
+constexpr OperatorDefinition relu_definition(std::string_view name, const Releases& releases) {
   return {.name = name,
-          .default_attributes = default_of<NoAttributes>,
+          .releases = releases,
+          .required_version = releases[1] == 0 ? nullptr : version_by_type<>,
           .least_inputs = 1,
           .most_inputs = 1,
           .output_grid = OutputGrid::measured,
@@ -62,9 +63,15 @@ constexpr OperatorDefinition relu_definition(std::string_view name) {
 
 }  // namespace
 
-OperatorDefinition definitions::relu() { return checked(relu_definition("RELU")); }
-OperatorDefinition definitions::relu6() { return checked(relu_definition("RELU6")); }
-OperatorDefinition definitions::relu_n1_to_1() { return checked(relu_definition("RELU_N1_TO_1")); }
+OperatorDefinition definitions::relu() {
+  return checked(relu_definition("RELU", {10500, 20100, 20100}));
+}
+OperatorDefinition definitions::relu6() {
+  return checked(relu_definition("RELU6", {10500, 11400, 11400}));
+}
+OperatorDefinition definitions::relu_n1_to_1() {
+  return checked(relu_definition("RELU_N1_TO_1", {10500}));
+}
 
 // ---- LEAKY_RELU
 
@@ -116,7 +123,8 @@ std::unique_ptr<Kernel> make_leaky_relu(const KernelSource& source) {
 
 OperatorDefinition definitions::leaky_relu() {
   return checked({.name = "LEAKY_RELU",
-                  .default_attributes = default_of<LeakyReluAttributes>,
+                  .releases = {11301, 20300},
+                  .required_version = first_version,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,
@@ -220,7 +228,7 @@ QuantParams fitting_hard_swish(std::span<const QuantParams> inputs, QuantParams 
 
 OperatorDefinition definitions::hard_swish() {
   return checked({.name = "HARD_SWISH",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {11500},
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,
@@ -269,7 +277,8 @@ std::unique_ptr<Kernel> make_logistic(const KernelSource& source) {
 
 OperatorDefinition definitions::logistic() {
   return checked({.name = "LOGISTIC",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {11400, 11400, 20300},
+                  .required_version = version_by_type<3>,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::fixed,
@@ -306,7 +315,8 @@ std::unique_ptr<Kernel> make_tanh(const KernelSource& source) {
 
 OperatorDefinition definitions::tanh() {
   return checked({.name = "TANH",
-                  .default_attributes = default_of<NoAttributes>,
+                  .releases = {11400, 11400, 20300},
+                  .required_version = version_by_type<3>,
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::fixed,

@@ -123,13 +123,8 @@ std::vector<std::int32_t> complete_detection(Operator& op, Draft draft) {
 
 }  // namespace
 
-TfliteOperator tflite_forms::detection_post_process() {
-  return {.highest_version = 1,
-          .required_version = always_first,
-          .first_release = release_of_first,
-          .options = {.read = read_detection, .write = write_detection},
-          .custom_code = "TFLite_Detection_PostProcess",
-          .complete = complete_detection};
+TfliteForm tflite_forms::detection_post_process() {
+  return {.read = read_detection, .write = write_detection, .complete = complete_detection};
 }
 
 }  // namespace octet::detail
