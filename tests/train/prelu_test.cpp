@@ -23,6 +23,7 @@ TEST(PReLU, HasASlopeForEachChannelBelowZero) {
   fill(layer.parameters()[0].tensor, {0.5F, -2.0F});
   const Tensor x = Tensor::from({1, 2, 2}, {1.0F, 3.0F, -4.0F, -1.0F});
   EXPECT_THAT(layer.forward(x, {}).span(), testing::ElementsAre(1.0F, 3.0F, -2.0F, 2.0F));
+  expect_made_again(PReLU(0.1F, "prelu"));
 }
 
 TEST(PReLU, HasTheGradientsOfItsInputAndItsSlopes) {
