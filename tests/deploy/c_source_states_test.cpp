@@ -257,6 +257,19 @@ TEST(KeptStates, AreVariableTensorsOfAnLstm) {
   }
 }
 
+/// The model with a RELU in front of its first input.
+IntegerModel behind_relu(IntegerModel model) {
+  const std::int32_t x = model.inputs[0];
+  ModelTensor input = model.tensors[static_cast<std::size_t>(x)];
+  input.name = "input";
+  model.inputs[0] = static_cast<std::int32_t>(model.tensors.size());
+  model.operators.insert(
+      model.operators.begin(),
+      Operator{.code = OpCode::relu, .inputs = {model.inputs[0]}, .outputs = {x}});
+  model.tensors.push_back(std::move(input));
+  return model;
+}
+
 TEST(KeptStates, AreVariableTensorsOfAnSvdf) {
   const std::vector<std::pair<DType, int>> versions{
       {DType::float32, 1}, {DType::int16, 3}, {DType::int8, 4}};
@@ -273,6 +286,10 @@ TEST(KeptStates, AreVariableTensorsOfAnSvdf) {
     EXPECT_EQ(outline.graphs[0].operators[0].inputs, (std::vector<std::int32_t>{0, 1, 2, 4, 3}));
     EXPECT_EQ(outline.graphs[0].operators[0].outputs.size(), 1U);
     EXPECT_EQ(outline.graphs[0].operators[0].refusal, "");
+    const IntegerModel second = behind_relu(model);
+    const auto bytes_of_second = to_tflite(second);
+    EXPECT_EQ(detail::outline_tflite(bytes_of_second).graphs[0].inputs.size(), 1U);
+    EXPECT_EQ(results_of(from_tflite(bytes_of_second)), results_of(second));
     expect_throws<InvalidArgument>(
         [&, m = model]() mutable {
           m.metadata.erase("octet.states");
