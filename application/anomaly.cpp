@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <octet/command_line/parse.h>
+#include <octet/core/log.h>
 #include <octet/core/printable.h>
 #include <octet/core/quant/range_search.h>
 #include <octet/deploy/example_metadata.h>
+#include <octet/train/data/fingerprint.h>
 #include <octet/train/outputs.h>
 #include <octet/train/scores.h>
 
@@ -74,6 +76,11 @@ DataSplit normal_only(DataSplit data, const Options& options) {
     throw command_line::UsageError(fmt::format(
         "--normal: expected classes that training examples are of, {}, found {}",
         found.empty() ? "of data whose targets are labels" : names_text(found), printable(name)));
+  }
+  if (data.train.size() == data.test.size() && fingerprint(data.train) == fingerprint(data.test)) {
+    log_warn(
+        "--normal: the normal examples that are scored are those that are trained on; --split or "
+        "--test-data names others");
   }
   data.train = of_classes(data.train, options.normal);
   if (!data.validation.empty()) data.validation = of_classes(data.validation, options.normal);

@@ -22,8 +22,9 @@ std::vector<std::string> classes_in(const Dataset& data);
 Labels anomalies_in(const Dataset& data, const std::vector<std::string>& normal);
 
 /// The data whose training and validation parts have the classes of Options::normal alone, where it
-/// names some. Throws command_line::UsageError for another task than reconstruction, and for a
-/// class without training examples.
+/// names some; logs a warning where those that are scored are those that are trained on. Throws
+/// command_line::UsageError for another task than reconstruction, and for a class without training
+/// examples.
 DataSplit normal_only(DataSplit data, const Options& options);
 
 /// Says which classes are normal, and how many test examples are anomalies.

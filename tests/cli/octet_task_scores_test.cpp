@@ -137,6 +137,9 @@ TEST_F(OctetTaskScores, AnomaliesAreClassesThatAreNotNormal) {
                                    "--epochs 40 --qat-epochs 5"),
                              "all.csv --split 0.8", path("new.csv"));
   EXPECT_EQ(metrics().at("data").at("train"), 400);
+  expect_mentions(
+      train("all.csv", "--task reconstruction --normal fine --epochs 1 --qat-epochs 0").err,
+      "warning] --normal: the normal examples that are scored are those that are trained on");
   for (const auto& [more, words] : std::vector<std::pair<std::string, std::string>>{
            {"--normal fine", "--normal: expected --task reconstruction with it"},
            {"--task reconstruction --normal idle",
