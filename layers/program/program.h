@@ -52,6 +52,9 @@ struct StepScheme {
   const Quantizer* common = nullptr;
   float range_of_input = 1.0F;
   float widest_range = 1.0F;
+  /// Whether SQRT or RSQRT reads the result with its scale and zero point, which has to be the
+  /// lowest code.
+  bool is_radicand = false;
   /// Whether the operator reads integers once the model is exported, and in training as soon as
   /// its inputs have a scale: see decide_forms().
   bool on_integers = false;

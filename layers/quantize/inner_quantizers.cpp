@@ -7,6 +7,7 @@
 #include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/result_configs.h>
 #include <octet/layers/quantize/result_rule.h>
 #include <octet/layers/quantize/second_factors.h>
 #include <octet/layers/quantize/step_rules.h>
@@ -83,7 +84,9 @@ void QuantizeWrapper::build_inner_quantizers() {
   if (program.steps.empty()) return;
   const ResultRule rule = result_rule(*layer_, config_->options().rounding);
   const std::size_t of_result = step_of_result(program.steps, rule);
-  const std::vector<bool> is_factor = second_factors(program, config_->options().rounding);
+  const bool gives_factor = dynamic_cast<const FactorConfig*>(config_.get()) != nullptr;
+  const std::vector<bool> is_factor =
+      second_factors(program, config_->options().rounding, gives_factor);
   std::size_t built = 0;
   std::set<std::string> names;
   for (const Inner& inner : inner_values(program.steps, of_result, rule)) {

@@ -131,7 +131,7 @@ bool is_int8_matmul(const Step& step, const StepInputs& in) {
 Tensor integer_matmul(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const SumsOfStep sums(step, in);
-  watch_result(scheme, sums.real(), in.context);
+  watch_result(step, sums.real(), in.context);
   const QuantParams params = scheme.result->params();
   require_operator_range(params, /*clamps_at_zero=*/false, scheme.owner);
   const Requantizer requantizer =

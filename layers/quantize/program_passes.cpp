@@ -177,8 +177,22 @@ void requantize_joined_inputs(Program& program) {
   program.steps = std::move(steps);
 }
 
+void find_radicands(Program& program) {
+  std::vector<bool> found(program.values.size());
+  for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
+    const bool is_root =
+        step->kind == Step::Kind::op && (step->code == OpCode::sqrt || step->code == OpCode::rsqrt);
+    if (is_root) found[step->inputs[0]] = true;
+    if (!found[step->result] || step->scheme == nullptr) continue;
+    step->scheme->is_radicand = true;
+    if (!passes_on(*step)) continue;
+    for (const std::size_t input : step->inputs) found[input] = true;
+  }
+}
+
 void prepare_quantized(Program& program, std::span<const ValueForm> inputs) {
   decide_forms(program, inputs);
+  find_radicands(program);
   share_ranges(program);
   tie_joined_inputs(program);
   requantize_joined_inputs(program);

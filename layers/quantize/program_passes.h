@@ -14,6 +14,10 @@ namespace octet {
 /// come from outside, have the forms `inputs`; others from outside are real.
 void decide_forms(Program& program, std::span<const ValueForm> inputs = {});
 
+/// Sets StepScheme::is_radicand of the steps whose results SQRT and RSQRT read, also behind
+/// operators that keep scale and zero point.
+void find_radicands(Program& program);
+
 /// Lets steps that have one quantizer observe one range, as those that a scan repeats: sets
 /// StepScheme::shared. The quantizer of a parameter needs none, since its values are those of now.
 void share_ranges(Program& program);

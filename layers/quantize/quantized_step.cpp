@@ -71,9 +71,10 @@ bool wants_gradient(const Step& step, std::span<const Tensor> x) {
 }
 
 /// The result of real values, quantized where the scheme has a quantizer for it.
-Tensor finished(const StepScheme& scheme, const Tensor& real, const StepInputs& in) {
+Tensor finished(const Step& step, const Tensor& real, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
   if (scheme.result == nullptr) return real;
-  watch_result(scheme, real, in.context);
+  watch_result(step, real, in.context);
   return simulated(scheme, *scheme.result, real);
 }
 
@@ -111,7 +112,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
                 .real()
           : fake_quant_linear(step, weights, x);
   const Tensor y = step.folded->corrected(z, batch);
-  return finished(scheme, apply_activation(step.clamp, y), in);
+  return finished(step, apply_activation(step.clamp, y), in);
 }
 
 /// Computes sums of int8 products; gives `in.before` also what the PAD in front of the operator and
@@ -121,7 +122,7 @@ Tensor int8_linear(const Step& step, const LayerWeights& weights, const StepInpu
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
                            scheme.options->rounding, scheme.owner, scheme.kernel->learned_range(),
                            IntegerLinear::Sums::kept, in.integers, in.context.backward);
-  if (in.context.observes()) watch_result(scheme, sums.real_output(), in.context);
+  if (in.context.observes()) watch_result(step, sums.real_output(), in.context);
   const Padding2D zeros = zeros_in_front(weights);
   if (in.before != nullptr && zeros != Padding2D{}) {
     in.before->push_back(quantize_dequantize(pad2d(in.x[0], zeros), in.x[0].quantization()));
@@ -138,7 +139,7 @@ Tensor int16_linear(const Step& step, const LayerWeights& weights, const StepInp
   Tensor real;
   if (in.context.observes() || wants_gradient(step, in.x)) {
     real = apply_activation(step.clamp, fake_quant_linear(step, weights, in.x[0]));
-    if (in.context.observes()) watch_result(scheme, real, in.context);
+    if (in.context.observes()) watch_result(step, real, in.context);
   }
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
@@ -153,7 +154,7 @@ Tensor run_linear(const Step& step, const StepInputs& in) {
   count_oscillation(scheme, weights.kernel, in.context);
   if (scheme.kernel == nullptr || !trains_on_integers(scheme)) {
     const Tensor linear = fake_quant_linear(step, weights, in.x[0]);
-    return finished(scheme, apply_activation(step.clamp, linear), in);
+    return finished(step, apply_activation(step.clamp, linear), in);
   }
   return is_int16(in.x[0]) ? int16_linear(step, weights, in) : int8_linear(step, weights, in);
 }
@@ -162,7 +163,7 @@ Tensor run_linear(const Step& step, const StepInputs& in) {
 Tensor run_quantize(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Tensor& x = in.x[0];
-  watch_result(scheme, x, in.context);
+  watch_result(step, x, in.context);
   if (!trains_on_integers(step, in.x)) return simulated(scheme, *scheme.result, x);
   return integer_operator(step, in, x, /*clips=*/true, scheme.result->learned_range());
 }
@@ -198,8 +199,8 @@ Tensor measured(const Step& step, const StepInputs& in) {
   if (by_operator && trains && is_int8_matmul(step, in)) return integer_matmul(step, in);
   Tensor real;
   if (!by_operator || trains) real = run_in_floats(step, in);
-  if (!by_operator) return finished(scheme, real, in);
-  watch_result(scheme, real, in.context);
+  if (!by_operator) return finished(step, real, in);
+  watch_result(step, real, in.context);
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
 
@@ -250,7 +251,7 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
       return run_linear(step, in);
     case Step::Kind::function:
     case Step::Kind::parameter:
-      return finished(*step.scheme, run_in_floats(step, in), in);
+      return finished(step, run_in_floats(step, in), in);
     case Step::Kind::op:
       return run_operator(step, in);
   }

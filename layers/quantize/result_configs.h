@@ -28,12 +28,14 @@ class ResultOnlyConfig : public Default8BitQuantizeConfig {
   }
 };
 
-/// The default scheme for a layer whose result is a second factor.
+/// The default scheme for a layer whose result is a second factor. What a layer without a kernel
+/// computes in front of its result stays as it is.
 class FactorConfig : public Default8BitQuantizeConfig {
  public:
   using Default8BitQuantizeConfig::Default8BitQuantizeConfig;
   std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const override {
-    return factor_quantizer(layer);
+    return layer.weights() ? factor_quantizer(layer)
+                           : Default8BitQuantizeConfig::activation_quantizer(layer);
   }
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
     const bool is_measured = Default8BitQuantizeConfig::output_quantizer(layer) != nullptr;

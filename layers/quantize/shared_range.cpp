@@ -67,11 +67,30 @@ void SharedRange::forget() {
   start_.reset();
 }
 
-void watch_result(const StepScheme& scheme, const Tensor& real, const ForwardContext& context) {
+namespace {
+
+/// A range of up to this width is widened to both sides, so that its zero point is not the lowest
+/// code; a wider one of values that are not below 0 begins there.
+constexpr float kNarrowest = 1e-6F;
+
+Tensor shown_values(const Step& step, const Tensor& real) {
+  if (real.size() == 0) return real;
+  if (!step.scheme->is_radicand) return real;
+  const auto [least, most] = finite_limits(real);
+  if (!(least >= 0.0F && most - least <= kNarrowest)) return real;
+  return Tensor::from({2}, {0.0F, std::max(most, 2.0F * kNarrowest)});
+}
+
+}  // namespace
+
+void watch_result(const Step& step, const Tensor& real, const ForwardContext& context) {
+  if (!context.observes()) return;
+  const StepScheme& scheme = *step.scheme;
+  const Tensor shown = shown_values(step, real);
   if (scheme.shared == nullptr) {
-    scheme.result->watch(real, context);
+    scheme.result->watch(shown, context);
   } else {
-    scheme.shared->watch(*scheme.result, real, scheme.shared_position, context);
+    scheme.shared->watch(*scheme.result, shown, scheme.shared_position, context);
   }
 }
 

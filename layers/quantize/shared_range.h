@@ -39,7 +39,8 @@ class SharedRange {
   std::optional<detail::ObserverSnapshot> start_;
 };
 
-/// Shows the quantizer of a step's result real values of it.
-void watch_result(const StepScheme& scheme, const Tensor& real, const ForwardContext& context);
+/// Shows the quantizer of a quantized step's result real values of it: those that count for its
+/// range, see StepScheme::is_radicand.
+void watch_result(const Step& step, const Tensor& real, const ForwardContext& context);
 
 }  // namespace octet

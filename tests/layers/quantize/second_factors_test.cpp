@@ -16,8 +16,9 @@ struct FactorCase {
   std::function<void(Model&)> add;
   /// Products of two results.
   int products = 1;
-  /// Results that are joined share a range, which cannot be learned.
-  bool joins = false;
+  /// Whether scales are measured alone: results that are joined share a range, which cannot be
+  /// learned, and those of lsq have zero point 0, which RSQRT does not take.
+  bool measures = false;
 };
 
 std::vector<FactorCase> cases() {
@@ -44,7 +45,22 @@ std::vector<FactorCase> cases() {
          model.output(model.add(MatMul(), {joined, turned}));
        },
        1,
-       /*joins=*/true},
+       /*measures=*/true},
+      {"a normalization, whose RSQRT takes another zero point",
+       [](Model& model) {
+         const Value x = model.input({5, 6});
+         model.output(model.add(Dot({2, 2}), {x, model.add(RMSNormalization(), x)}));
+       },
+       1,
+       /*measures=*/true},
+      {"both directions of a layer, joined",
+       [](Model& model) {
+         const Value x = model.input({5, 6});
+         const Value y = model.add(Bidirectional(GRU(3, {.return_sequences = true})), x);
+         model.output(model.add(Dot({2, 2}), {x, y}));
+       },
+       1,
+       /*measures=*/true},
       {"the model's input",
        [](Model& model) {
          const Value x = model.input({5, 6});
@@ -57,7 +73,7 @@ std::vector<FactorCase> cases() {
 TEST(SecondFactors, HaveZeroPointZero) {
   for (const FactorCase& one : cases()) {
     for (const Scales scales : {Scales::measured, Scales::lsq, Scales::lsq_plus, Scales::pact}) {
-      if (one.joins && scales != Scales::measured) continue;
+      if (one.measures && scales != Scales::measured) continue;
       SCOPED_TRACE(one.name + ", " + std::string(to_string(scales)));
       Model model("products");
       one.add(model);

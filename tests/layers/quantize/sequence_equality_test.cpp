@@ -14,11 +14,27 @@ class SequenceEquality : public testing::TestWithParam<Rounding> {};
 
 TEST_P(SequenceEquality, OfRandomNetworks) {
   expect_random_networks_ship<RandomSequence>(
-      random_networks(100), [](RandomSequence& net) { return net.options(GetParam()); });
+      random_networks(120), [](RandomSequence& net) { return net.options(GetParam()); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, SequenceEquality, ::testing::ValuesIn(kContracts),
                          contract_name);
+
+// Where nothing but zeros was read while ranges were taken, RSQRT reads epsilon alone.
+TEST(SequenceEquality, OfARootOfZeros) {
+  for (const Rounding rounding : kContracts) {
+    for (const bool is_root : {true, false}) {
+      Model model("zeros");
+      const Value x = model.add(ReLU(), model.input({3, 4}));
+      model.output(is_root ? model.add(MathFunction(UnaryFunction::sqrt), x)
+                           : model.add(RMSNormalization(), x));
+      model.build(1);
+      Model quantized = quantize_model(model, {.rounding = rounding});
+      calibrate(quantized, Tensor::full({5, 3, 4}, -1.0F));
+      expect_same_as_shipped(quantized, Tensor::uniform({5, 3, 4}, Random(1), -1.0F, 1.0F));
+    }
+  }
+}
 
 /// Layers of operators that do not compute on int16 are refused.
 TEST(SequenceEquality, OfRandomNetworksOnInt16) {
