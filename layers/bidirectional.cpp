@@ -52,7 +52,13 @@ Bidirectional::Bidirectional(std::unique_ptr<Recurrent> layer, BidirectionalOpti
       forward_(as_recurrent(std::move(layer))),
       backward_(as_recurrent(forward_->clone())) {
   static_cast<void>(to_string(merge_mode_));  // Throws outside the enumeration.
-  backward_->go_backwards();
+  if (forward_->goes_backwards()) {
+    throw InvalidArgument(
+        "Bidirectional: expected a layer that goes forward, found go_backwards; the other "
+        "direction "
+        "is a copy that Bidirectional makes");
+  }
+  backward_->turn_around();
 }
 
 Bidirectional::Bidirectional(const Bidirectional& other)

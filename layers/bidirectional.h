@@ -37,7 +37,7 @@ class Bidirectional : public Layer {
   template <std::derived_from<Recurrent> L>
   explicit Bidirectional(L layer, BidirectionalOptions options = {})
       : Bidirectional(std::make_unique<L>(std::move(layer)), std::move(options)) {}
-  /// Throws InvalidArgument for null.
+  /// Throws InvalidArgument for null, and for a layer that goes backwards by itself.
   explicit Bidirectional(std::unique_ptr<Recurrent> layer, BidirectionalOptions options = {});
   Bidirectional(const Bidirectional& other);
 

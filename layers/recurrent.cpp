@@ -40,7 +40,6 @@ Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions option
 Recurrent::Recurrent(const Recurrent& other)
     : Layer(other),
       units_(other.units_),
-      order_(other.order_),
       options_(other.options_),
       cell_(other.cell_),
       kernel_(clone_leaf(other.kernel_)),
@@ -135,13 +134,14 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
     }
     return behind;
   };
-  const auto states = g.scan(x, first, body, order_);
+  const auto order = options_.go_backwards ? StepOrder::backward : StepOrder::forward;
+  const auto states = g.scan(x, first, body, order);
   std::vector<GraphValue> results = states.back();
   if (!options_.return_sequences) return results;
   std::vector<GraphValue> first_states;
   first_states.reserve(states.size());
   for (const std::vector<GraphValue>& behind : states) first_states.push_back(behind[0]);
-  if (order_ == StepOrder::backward) std::ranges::reverse(first_states);
+  if (options_.go_backwards) std::ranges::reverse(first_states);
   results[0] = g.stack(first_states);
   return results;
 }
@@ -161,6 +161,7 @@ void Recurrent::describe(Description& description) const {
   }
   if (options_.truncation > 0) description.set("truncation", options_.truncation);
   if (!options_.reset_after) description.set("reset_after", false);
+  if (options_.go_backwards) description.set("go_backwards", true);
 }
 
 Index Recurrent::units_of(const Description& description) { return description.integer("units"); }
@@ -174,6 +175,7 @@ RecurrentOptions Recurrent::options_of(const Description& description) {
   }
   if (description.has("truncation")) options.truncation = description.integer("truncation");
   if (description.has("reset_after")) options.reset_after = description.flag("reset_after");
+  if (description.has("go_backwards")) options.go_backwards = description.flag("go_backwards");
   return options;
 }
 

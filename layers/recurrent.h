@@ -22,6 +22,10 @@ struct RecurrentOptions {
   Index truncation = 0;
   /// GRU alone: whether r multiplies h Un + cn, or h in front of that product; see GRU.
   bool reset_after = true;
+  /// Whether the layer goes through sequences from their last step to the first, as PyTorch and
+  /// ONNX do with direction reverse: the result of a step stays at its place, where Keras would
+  /// give all steps in the order in which they were computed.
+  bool go_backwards = false;
   std::string name{};
 };
 
@@ -40,9 +44,9 @@ class Recurrent : public Layer {
   /// How many states go from step to step; the first is the layer's result.
   std::size_t state_count() const { return cell_.states; }
   bool masked() const { return options_.masked; }
-  /// Makes the layer go through sequences from their last step to the first. Results keep the order
-  /// of the steps.
-  void go_backwards() { order_ = StepOrder::backward; }
+  bool goes_backwards() const { return options_.go_backwards; }
+  /// Makes the layer go through sequences in the other direction.
+  void turn_around() { options_.go_backwards = !options_.go_backwards; }
 
   /// Returns the result, and beside it the states but the first behind the last step.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
@@ -96,7 +100,6 @@ class Recurrent : public Layer {
   LayerWeights gate(const Tensor& kernel, Index row, std::size_t i) const;
 
   Index units_;
-  StepOrder order_ = StepOrder::forward;
   RecurrentOptions options_;
   Cell cell_;
   Tensor kernel_;

@@ -240,6 +240,12 @@ class StreamAnalysis {
                      "reads a mask, but a stream has no steps that only fill it up; build the "
                      "network without RecurrentOptions::masked and give it these weights");
     }
+    if (recurrent_of(layer)->goes_backwards()) {
+      fail_to_stream(
+          layer,
+          "begins at the last step of a sequence, which a stream does not know; expected "
+          "a layer without RecurrentOptions::go_backwards");
+    }
     if (layer.input_shapes().size() > 1) {
       fail_to_stream(layer, "is given a first state, which step_model() is to carry");
     }

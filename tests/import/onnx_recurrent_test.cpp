@@ -214,6 +214,54 @@ TEST(OnnxRecurrent, GivesTheCellOfAnLSTM) {
   }
 }
 
+/// The steps of one sequence, each of `width` values, from the last to the first.
+Values turned_around(const float* sequence, Index width) {
+  Values turned;
+  for (Index t = kSteps; t-- > 0;) {
+    turned.insert(turned.end(), sequence + t * width, sequence + (t + 1) * width);
+  }
+  return turned;
+}
+
+// The last state is the one at the first step; both results are read at once, too.
+TEST(OnnxRecurrent, GoesBackwards) {
+  const Tensor x = Tensor::uniform({2, kSteps, kFeatures}, Random(7), -1.0F, 1.0F);
+  const Message reverse = attribute("direction", "reverse");
+  for (const auto& [op, before_reset] :
+       {std::pair("LSTM", true), {"GRU", true}, {"GRU", false}, {"RNN", true}}) {
+    Equations of = equations_of(op);
+    of.before_reset = before_reset;
+    Values all;
+    Values last;
+    for (Index n = 0; n < 2; ++n) {
+      const Values turned = turned_around(x.data() + n * kSteps * kFeatures, kFeatures);
+      const Values states = turned_around(of.states(turned.data()).data(), kUnits);
+      all.insert(all.end(), states.begin(), states.end());
+      last.insert(last.end(), states.begin(), states.begin() + kUnits);
+    }
+    std::vector<Message> tensors = tensors_of(of);
+    tensors.push_back(integers("two", {2}));
+    const auto expect = [&, name = of.op](const std::vector<Message>& nodes,
+                                          const Values& expected) {
+      const Model model = import_onnx(onnx_file({-1, kSteps, kFeatures}, nodes, tensors, 14));
+      EXPECT_THAT(model.forward(x).span(), testing::Pointwise(testing::FloatNear(1e-5F), expected))
+          << name;
+    };
+    expect({swapped("x", "t"), recurrent(of, "t", "Y", "", {reverse}),
+            node("Squeeze", {"Y", "one"}, "s"), swapped("s", "y")},
+           all);
+    expect({swapped("x", "t"), recurrent(of, "t", "", "H", {reverse}),
+            node("Squeeze", {"H", "zero"}, "y")},
+           last);
+    expect({swapped("x", "t"), recurrent(of, "t", "Y", "H", {reverse}),
+            node("Squeeze", {"H", "zero"}, "h"), node("Squeeze", {"Y", "one"}, "s"),
+            swapped("s", "b"), node("Flatten", {"b"}, "f"),
+            node("Concat", {"h", "f"}, "j", {attribute("axis", std::int64_t{1})}),
+            node("Slice", {"j", "zero", "two", "one"}, "y")},
+           last);
+  }
+}
+
 /// Both halves of the weights of one direction: those of the other are twice as large.
 Values with_twice(Values values) {
   const std::size_t size = values.size();
@@ -242,19 +290,15 @@ TEST(OnnxRecurrent, GoesBothWays) {
     Values last;
     for (Index n = 0; n < 2; ++n) {
       const float* const sequence = x.data() + n * kSteps * kFeatures;
-      Values reversed;
-      for (Index t = kSteps; t-- > 0;) {
-        reversed.insert(reversed.end(), sequence + t * kFeatures, sequence + (t + 1) * kFeatures);
-      }
+      const Values turned = turned_around(sequence, kFeatures);
       const Values a = forward.states(sequence);
-      const Values b = backward.states(reversed.data());
+      const Values b = turned_around(backward.states(turned.data()).data(), kUnits);
       for (Index t = 0; t < kSteps; ++t) {
         all.insert(all.end(), a.begin() + t * kUnits, a.begin() + (t + 1) * kUnits);
-        const auto of_b = b.begin() + (kSteps - 1 - t) * kUnits;
-        all.insert(all.end(), of_b, of_b + kUnits);
+        all.insert(all.end(), b.begin() + t * kUnits, b.begin() + (t + 1) * kUnits);
       }
       last.insert(last.end(), a.end() - kUnits, a.end());
-      last.insert(last.end(), b.end() - kUnits, b.end());
+      last.insert(last.end(), b.begin(), b.begin() + kUnits);
     }
     const auto imported = [&](const std::vector<Message>& nodes) {
       return import_onnx(onnx_file({-1, kSteps, kFeatures}, nodes, tensors, 14)).forward(x);
@@ -288,8 +332,8 @@ TEST(OnnxRecurrent, RefusesWhatTheLayersAreNot) {
   };
   const Message plain = attribute("linear_before_reset", std::int64_t{1});
   refuse(gru({"x", "W", "R"}, {plain}), "batch_first=True");
-  refuse(gru({"t", "W", "R"}, {plain, attribute("direction", "reverse")}),
-         "direction forward or bidirectional");
+  refuse(gru({"t", "W", "R"}, {plain, attribute("direction", "sideways")}),
+         "direction forward, reverse or bidirectional, found sideways");
   refuse(gru({"t", "W", "R"}, {plain, attribute("clip", 1.0F)}), "no clip");
   refuse(gru({"t", "R", "W"}, {plain}), "expected weights of [1, ");
   refuse(gru({"t", "W", "R", "R"}, {plain}), "expected biases of [1, 12]");

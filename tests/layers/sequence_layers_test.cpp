@@ -24,11 +24,32 @@ std::vector<Tensor> split_steps(const Tensor& x) {
   return steps;
 }
 
+/// The steps of sequences [batch, steps, values] from the last to the first.
+Tensor turned_around(const Tensor& x) {
+  const std::vector<Tensor> steps = split_steps(x);
+  return concatenate({steps.rbegin(), steps.rend()}, 1);
+}
+
+TEST(Recurrent, GoesBackwards) {
+  const Shape shape = {kSteps, kFeatures};
+  const Tensor x = Tensor::normal(shape.with_batch(2), Random(6), 0.0F, 1.0F);
+  for (const bool all : {true, false}) {
+    LSTM forward = drawn(LSTM(3, {.return_sequences = all}), {shape});
+    LSTM backward = drawn(LSTM(3, {.return_sequences = all, .go_backwards = true}), {shape});
+    Tensor expected = forward.forward(turned_around(x), {});
+    if (all) expected = turned_around(expected);
+    const Tensor found = backward.forward(x, {});
+    EXPECT_EQ(found.shape(), expected.shape());
+    EXPECT_TRUE(std::ranges::equal(found.span(), expected.span()));
+    expect_made_again(backward);
+  }
+  expect_throws<InvalidArgument>([] { Bidirectional(GRU(2, {.go_backwards = true})); },
+                                 {"Bidirectional", "go_backwards"});
+}
+
 TEST(Bidirectional, MergesBothDirections) {
   const Shape shape = {kSteps, kFeatures};
   const Tensor x = Tensor::normal(shape.with_batch(2), Random(5), 0.0F, 1.0F);
-  const std::vector<Tensor> steps = split_steps(x);
-  const Tensor turned = concatenate({steps.rbegin(), steps.rend()}, 1);
   for (const bool all : {true, false}) {
     const GRUOptions options{.return_sequences = all};
     for (const MergeMode mode :
@@ -43,11 +64,8 @@ TEST(Bidirectional, MergesBothDirections) {
         return one.forward(from, {});
       };
       const Tensor forward = direction("forward", x);
-      Tensor backward = direction("backward", turned);
-      if (all) {
-        const std::vector<Tensor> states = split_steps(backward);
-        backward = concatenate({states.rbegin(), states.rend()}, 1);
-      }
+      Tensor backward = direction("backward", turned_around(x));
+      if (all) backward = turned_around(backward);
       const Tensor expected = mode == MergeMode::concat ? concatenate({forward, backward}, -1)
                               : mode == MergeMode::sum  ? forward + backward
                               : mode == MergeMode::mul  ? forward * backward

@@ -292,6 +292,11 @@ TEST(StepModel, RefusesByName) {
   given.output(given.add(GRU(3, {.name = "memory"}), {x, given.input({3})}));
   expect_refused(given, {"step_model", "\"memory\"", "first state"});
 
+  Model backwards("backwards");
+  backwards.output(
+      backwards.add(GRU(3, {.go_backwards = true, .name = "memory"}), backwards.input({5, 2})));
+  expect_refused(backwards, {"step_model", "\"memory\"", "last step", "go_backwards"});
+
   Model masked("masked");
   x = masked.input({5, 2});
   masked.output(masked.add(GRU(3, {.masked = true, .name = "memory"}), {x, masked.input({5})}));

@@ -29,9 +29,13 @@ std::unique_ptr<Recurrent> made(Index units, RecurrentOptions options) {
   return std::make_unique<L>(units, std::move(options));
 }
 
-bool goes_both_ways(const Node& node) {
-  return node.text("direction", "forward") == "bidirectional";
+std::string direction_of(const Node& node) {
+  return std::string(node.text("direction", "forward"));
 }
+
+bool goes_both_ways(const Node& node) { return direction_of(node) == "bidirectional"; }
+
+bool goes_backwards(const Node& node) { return direction_of(node) == "reverse"; }
 
 const Recurrence& recurrence_of(const Node& node) {
   static const std::vector<Recurrence> all = {
@@ -43,9 +47,8 @@ const Recurrence& recurrence_of(const Node& node) {
 
 void require_plain(const Builder& builder, const Node& node, const Recurrence& of, Index steps) {
   const bool both = goes_both_ways(node);
-  if (node.text("direction", "forward") != "forward" && !both) {
-    refuse("expected direction forward or bidirectional, found {}",
-           node.text("direction", "forward"));
+  if (direction_of(node) != "forward" && !both && !goes_backwards(node)) {
+    refuse("expected direction forward, reverse or bidirectional, found {}", direction_of(node));
   }
   std::string activations(of.activations);
   if (both) activations += "," + activations;
@@ -172,8 +175,10 @@ Imported import_recurrent(Builder& builder, const Node& node) {
   Weights tensors = tensors_of(builder, node, of, units, x.logical[1]);
   std::vector<Imported> inputs = {x};
   for (Imported& state : first_states(builder, node, of, units)) inputs.push_back(std::move(state));
-  std::unique_ptr<Recurrent> layer = of.layer(
-      units, {.return_sequences = reads(0), .reset_after = node.op != "GRU" || resets_after(node)});
+  std::unique_ptr<Recurrent> layer =
+      of.layer(units, {.return_sequences = reads(0),
+                       .reset_after = node.op != "GRU" || resets_after(node),
+                       .go_backwards = goes_backwards(node)});
   if (goes_both_ways(node)) {
     if (reads(0) == reads(1) || reads(2) || inputs.size() > 1) {
       refuse("expected one result of both directions to be read, no cell, and first states of 0");
@@ -203,7 +208,8 @@ Imported import_recurrent(Builder& builder, const Node& node) {
     all.batch = batch_first ? 0 : 2;
     if (!reads(1)) return all;
     part.name = node.name + "/last";
-    const Slice slice({.axis = 0, .begin = steps - 1, .size = 1});
+    const Index at = goes_backwards(node) ? 0 : steps - 1;
+    const Slice slice({.axis = 0, .begin = at, .size = 1});
     last = builder.add(part, slice.clone(), {all}, {0, 1});
   }
   last.batch = batch_first ? 0 : 1;

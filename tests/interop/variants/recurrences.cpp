@@ -59,6 +59,7 @@ Variant recurrent(const Case& c) {
 
 Variants recurrences() {
   const Message before = number("linear_before_reset", 1);
+  const Message reverse = attribute("direction", "reverse");
   const std::vector<Case> cases = {
       {"lstm", "LSTM", 4},
       {"lstm_opset_7", "LSTM", 4, {}, 1, true, 0, false, "", 7},
@@ -68,15 +69,12 @@ Variants recurrences() {
       {"lstm_bidirectional", "LSTM", 4, {}, 2},
       {"lstm_activations", "LSTM", 4, {of_texts("activations", {"Sigmoid", "Tanh", "Tanh"})}},
       {"lstm_forward", "LSTM", 4, {attribute("direction", "forward")}},
-      {"lstm_reverse",
-       "LSTM",
-       4,
-       {attribute("direction", "reverse")},
-       1,
-       true,
-       0,
-       false,
-       "direction"},
+      {"lstm_reverse", "LSTM", 4, {reverse}},
+      {"lstm_reverse_last_state", "LSTM", 4, {reverse}, 1, true, 1},
+      {"gru_reverse", "GRU", 3, {before, reverse}},
+      {"gru_after_reset_reverse", "GRU", 3, {reverse}},
+      {"gru_reverse_last_state", "GRU", 3, {before, reverse}, 1, true, 1},
+      {"rnn_reverse", "RNN", 1, {reverse}},
       {"lstm_other_activations",
        "LSTM",
        4,

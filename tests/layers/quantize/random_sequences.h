@@ -193,13 +193,15 @@ class RandomSequence {
 
   Value recurrent(const Value& x) {
     features_ = random_.integer(1, 9);
+    const RecurrentOptions options{.return_sequences = true,
+                                   .go_backwards = random_.integer(0, 2) == 0};
     switch (random_.integer(0, 2)) {
       case 0:
-        return model_.add(GRU(features_, {.return_sequences = true}), x);
+        return model_.add(GRU(features_, options), x);
       case 1:
-        return model_.add(LSTM(features_, {.return_sequences = true}), x);
+        return model_.add(LSTM(features_, options), x);
       default:
-        return model_.add(SimpleRNN(features_, {.return_sequences = true}), x);
+        return model_.add(SimpleRNN(features_, options), x);
     }
   }
 
