@@ -255,6 +255,18 @@ GraphValue Graph::reshape(GraphValue x, const Shape& shape, std::string_view suf
   return append(step_of_example(x), shape, suffix);
 }
 
+void Graph::end_range_below_rows(GraphValue x, float reach) {
+  static_cast<void>(shape(x));  // Throws for a value of another graph.
+  const auto step = std::ranges::find(program_.steps, x.index, &Step::result);
+  if (step == program_.steps.end()) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\" of type {}: end_range_below_rows: expected a result of an operator, found "
+        "what the layer reads",
+        layer_->name(), layer_->type()));
+  }
+  step->reach = reach;
+}
+
 GraphValue Graph::pad(GraphValue x, const Padding2D& padding, std::string_view suffix) {
   detail::require_images(*layer_, shape(x));
   Step step = step_of_example(x);

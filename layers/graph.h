@@ -84,6 +84,9 @@ class Graph {
   GraphValue parameter(std::string_view name, const Tensor& tensor);
   /// f(x); x itself for Activation::none.
   GraphValue activate(GraphValue x, Activation f);
+  /// Lets the range of a result that is measured end `reach` below the largest value of each row,
+  /// along the last axis: for what a softmax reads, to which values further down are 0.
+  void end_range_below_rows(GraphValue x, float reach);
   /// Examples of another shape with as many values.
   GraphValue reshape(GraphValue x, const Shape& shape, std::string_view suffix = "");
   /// Images with rows and columns of zeros around them.

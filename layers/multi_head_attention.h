@@ -2,9 +2,18 @@
 
 #include <octet/layers/layer.h>
 
+#include <optional>
+
 namespace octet {
 
 struct MultiHeadAttentionOptions {
+  /// Whether position i of the query attends to the positions 0 to i of the key alone (Keras'
+  /// use_causal_mask), so that no result depends on what comes later.
+  bool causal = false;
+  /// Whether one input more, the last, is a mask of the key's positions, [steps] or [steps, 1]: 1
+  /// where a step counts, 0 where it only fills a sequence up to the length of others, to which
+  /// nothing attends.
+  bool masked = false;
   std::string name{};
 };
 
@@ -13,7 +22,12 @@ struct MultiHeadAttentionOptions {
 /// many positions; a key that is missing is the value, a value that is missing the query, which
 /// then attends to itself. With q, k and v = x W + b of d = key_dim columns a head:
 ///
-///   y = concat over the heads(softmax(q k' / sqrt(d)) v) Wo + bo
+///   y = concat over the heads(softmax(q k' / sqrt(d) + b) v) Wo + bo
+///
+/// b is 0 where a query may attend to a key, and -256 where options forbid it, which leaves a
+/// weight of 0 for any scores that lie less than 150 apart; there is none without such an option.
+/// Quantized, the scale of the sum is that of the scores that count and of 10 below the largest of
+/// each row, a weight of less than 1/512 that becomes 0.
 ///
 /// Parameters: "query_kernel", "key_kernel" and "value_kernel" [features, heads d], each with the
 /// features of its input, "output_kernel" [heads d, features of the query], and a bias for each,
@@ -40,6 +54,12 @@ class MultiHeadAttention : public Layer {
   void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
+  /// Which of so many inputs, the mask among them, are sequences.
+  std::size_t sequences_in(std::size_t inputs) const;
+  /// Scores [heads, queries, keys] of which those that do not count are far below the others.
+  GraphValue masked_scores(Graph& g, GraphValue scores, std::optional<GraphValue> mask) const;
+  bool fits(std::span<const Shape> inputs) const;
+
   struct Projection {
     Tensor kernel;
     Tensor bias;
@@ -49,6 +69,7 @@ class MultiHeadAttention : public Layer {
 
   Index heads_;
   Index key_dim_;
+  MultiHeadAttentionOptions options_;
   /// Query, key, value and output.
   std::vector<Projection> projections_;
 };

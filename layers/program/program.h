@@ -107,6 +107,8 @@ struct Step {
   /// Steps with one key share the quantizer of their results, as those that a scan repeats for
   /// every step of time. The key is the value that this quantizer is named after.
   std::optional<std::size_t> range_key{};
+  /// How far below the largest value of a row of the result its range ends; nowhere without.
+  std::optional<float> reach{};
   /// Whether the result is 0 whatever is read, so that no range can be measured.
   bool gives_zeros = false;
   std::vector<std::size_t> inputs{};

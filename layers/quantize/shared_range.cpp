@@ -69,12 +69,25 @@ void SharedRange::forget() {
 
 namespace {
 
+/// x without values further than `reach` below the largest of their row, which are raised to that.
+Tensor near_the_largest(const Tensor& x, float reach) {
+  const auto row = static_cast<std::size_t>(x.shape().dim(-1));
+  std::vector<float> values(x.span().begin(), x.span().end());
+  for (std::size_t begin = 0; begin < values.size(); begin += row) {
+    const std::span<float> one = std::span(values).subspan(begin, row);
+    const float least = *std::ranges::max_element(one) - reach;
+    for (float& v : one) v = v < least ? least : v;  // NaN stays.
+  }
+  return Tensor::from(x.shape(), values);
+}
+
 /// A range of up to this width is widened to both sides, so that its zero point is not the lowest
 /// code; a wider one of values that are not below 0 begins there.
 constexpr float kNarrowest = 1e-6F;
 
 Tensor shown_values(const Step& step, const Tensor& real) {
   if (real.size() == 0) return real;
+  if (step.reach) return near_the_largest(real, *step.reach);
   if (!step.scheme->is_radicand) return real;
   const auto [least, most] = finite_limits(real);
   if (!(least >= 0.0F && most - least <= kNarrowest)) return real;

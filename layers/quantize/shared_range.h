@@ -40,7 +40,7 @@ class SharedRange {
 };
 
 /// Shows the quantizer of a quantized step's result real values of it: those that count for its
-/// range, see StepScheme::is_radicand.
+/// range, see Step::reach and StepScheme::is_radicand.
 void watch_result(const Step& step, const Tensor& real, const ForwardContext& context);
 
 }  // namespace octet

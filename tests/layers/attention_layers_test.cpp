@@ -92,6 +92,53 @@ TEST(MultiHeadAttention, OfOneValueIsThatOfThreeTimesTheValue) {
   }
 }
 
+/// The first `count` steps of sequences.
+Tensor first_steps(const Tensor& x, Index count) {
+  return slice(x, {{0, x.dim(0)}, {0, count}, {0, x.dim(2)}});
+}
+
+/// What attention without a mask gives position `i` of the first query for the first `keys` steps.
+std::vector<float> attended(const Tensor& query, const Tensor& value, Index i, Index keys) {
+  const Tensor read = first_steps(value, keys);
+  MultiHeadAttention layer = drawn(MultiHeadAttention(2, 3),
+                                   {query.shape().without_batch(), read.shape().without_batch()});
+  const auto all = layer.forward_all(std::vector{query, read}, {}).span();
+  const auto row = all.subspan(static_cast<std::size_t>(i * query.dim(2)),
+                               static_cast<std::size_t>(query.dim(2)));
+  return {row.begin(), row.end()};
+}
+
+TEST(MultiHeadAttention, AttendsToWhatItsMasksLeave) {
+  constexpr Index kKeys = 4;
+  constexpr Index kValid = 3;
+  const Tensor query = Tensor::normal({1, kSteps, kFeatures}, Random(5), 0.0F, 1.0F);
+  const Tensor value = Tensor::normal({1, kKeys, kFeatures}, Random(6), 0.0F, 1.0F);
+  for (const auto& [causal, masked] : {std::pair(true, false), {false, true}, {true, true}}) {
+    MultiHeadAttention layer(2, 3, {.causal = causal, .masked = masked});
+    std::vector<Tensor> inputs = {query, value};
+    std::vector<Shape> shapes = {Shape{kSteps, kFeatures}, Shape{kKeys, kFeatures}};
+    if (masked) {
+      inputs.push_back(Tensor::from({1, kKeys}, {1, 1, 1, 0}));
+      shapes.push_back({kKeys});
+    }
+    draw(layer, shapes);
+    const Tensor y = layer.forward_all(inputs, {});
+    for (Index i = 0; i < kSteps; ++i) {
+      const Index keys = std::min(masked ? kValid : kKeys, causal ? i + 1 : kKeys);
+      const std::vector<float> expected = attended(query, value, i, keys);
+      for (Index f = 0; f < kFeatures; ++f) {
+        EXPECT_NEAR(y.at({0, i, f}), expected[static_cast<std::size_t>(f)], 1e-5F) << i;
+      }
+    }
+    expect_made_again(layer);
+  }
+}
+
+TEST(MultiHeadAttention, HasGradientsUnderMasks) {
+  MultiHeadAttention causal(1, 2, {.causal = true});
+  expect_gradients(causal, {Shape{3, 2}});
+}
+
 TEST(PositionEmbedding, AddsItsVectors) {
   PositionEmbedding layer = drawn(PositionEmbedding(), {Shape{3, 2}});
   const Tensor x = Tensor::normal({2, 3, 2}, Random(5), 0.0F, 1.0F);

@@ -115,6 +115,11 @@ TEST(SequenceLayers, RefuseShapesByName) {
       message(MultiHeadAttention(1, 3, {.name = "a"}), {Shape{4, 2}, Shape{3, 2}, Shape{2, 2}}),
       "MultiHeadAttention \"a\": expected sequences [steps, features] as query, value and "
       "key, the last two of as many steps of at least 1, found [4, 2], [3, 2], [2, 2]");
+  EXPECT_EQ(
+      message(MultiHeadAttention(1, 3, {.masked = true, .name = "a"}), {Shape{4, 2}, Shape{3}}),
+      "MultiHeadAttention \"a\": expected sequences [steps, features] as query, value and "
+      "key, the last two of as many steps of at least 1, and behind them the mask [steps] or "
+      "[steps, 1] of these, found [4, 2], [3]");
   EXPECT_THROW(GRU(0), InvalidArgument);
   EXPECT_THROW(LSTM(-1), InvalidArgument);
   EXPECT_THROW(LSTM(2, {.reset_after = false}), InvalidArgument);

@@ -135,12 +135,17 @@ class RandomSequence {
 
   /// To itself, or to sequences of other lengths and features.
   Value attention(const Value& x) {
-    MultiHeadAttention layer(random_.integer(1, 3), random_.integer(1, 5));
-    if (random_.integer(0, 1) == 0) return model_.add(std::move(layer), x);
-    const Value value = model_.add(Cropping1D(random_.integer(0, static_cast<int>(steps_) - 1), 0),
-                                   model_.add(Dense(random_.integer(1, 5)), x));
-    if (random_.integer(0, 1) == 0) return model_.add(std::move(layer), {x, value});
-    return model_.add(std::move(layer), {x, value, model_.add(Dense(3), value)});
+    const bool masked = random_.integer(0, 2) == 0;
+    MultiHeadAttention layer(random_.integer(1, 3), random_.integer(1, 5),
+                             {.causal = random_.integer(0, 1) == 0, .masked = masked});
+    std::vector<Value> inputs = {x};
+    if (random_.integer(0, 1) == 0) {
+      inputs.push_back(model_.add(Cropping1D(random_.integer(0, static_cast<int>(steps_) - 1), 0),
+                                  model_.add(Dense(random_.integer(1, 5)), x)));
+      if (random_.integer(0, 1) == 0) inputs.push_back(model_.add(Dense(3), inputs[1]));
+    }
+    if (masked) inputs.push_back(model_.add(Dense(1, Activation::sigmoid), inputs.back()));
+    return model_.add(std::move(layer), inputs);
   }
 
   Value merged(const Value& x, const Value& y) {

@@ -5,6 +5,9 @@
 #include <octet/tests/layers/quantize/random_sequences.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
 
+#include <algorithm>
+#include <cmath>
+
 // Networks over sequences: what is trained is what the file computes.
 
 namespace octet::test::sequence_equality_test {
@@ -19,6 +22,55 @@ TEST_P(SequenceEquality, OfRandomNetworks) {
 
 INSTANTIATE_TEST_SUITE_P(Contracts, SequenceEquality, ::testing::ValuesIn(kContracts),
                          contract_name);
+
+// Integers forget as well what masks hide: not one bit of a result depends on it.
+TEST(SequenceEquality, OfAttentionThatDoesNotSeeWhatIsHidden) {
+  constexpr Index kSteps = 6;
+  for (const Rounding rounding : kContracts) {
+    for (const bool causal : {true, false}) {
+      Model model("attention");
+      const Value x = model.input({kSteps, 5});
+      const Value values = model.add(Slice({.axis = 1, .begin = 0, .size = 4}), x);
+      if (causal) {
+        model.output(model.add(MultiHeadAttention(2, 3, {.causal = true}), values));
+      } else {
+        const Value mask = model.add(Slice({.axis = 1, .begin = 4, .size = 1}), x);
+        model.output(model.add(MultiHeadAttention(2, 3, {.masked = true}), {values, mask}));
+      }
+      model.build(7);
+      Model quantized = quantize_model(model, {.rounding = rounding});
+      // The first three steps count, and behind them there is anything.
+      const auto batch = [](std::uint64_t first, std::uint64_t others) {
+        Tensor all = Tensor::uniform({20, kSteps, 5}, Random(first), -2.0F, 2.0F);
+        const Tensor behind = Tensor::uniform(all.shape(), Random(others), -2.0F, 2.0F);
+        for (Index i = 0; i < all.size(); ++i) {
+          const bool counts = i / 5 % kSteps < 3;
+          float& v = all.mutable_data()[i];
+          if (i % 5 == 4) {
+            v = counts ? 1.0F : 0.0F;
+          } else if (!counts) {
+            v = behind.data()[i];
+          }
+        }
+        return all;
+      };
+      calibrate(quantized, batch(1, 2));
+      expect_same_as_shipped(quantized, batch(1, 3));
+      const auto first_steps = [&](const Model& of, std::uint64_t others) {
+        const Tensor y = of.forward(batch(1, others));
+        return slice(y, {{0, 20}, {0, 3}, {0, 4}});
+      };
+      const Tensor found = first_steps(quantized, 3);
+      EXPECT_TRUE(std::ranges::equal(found.span(), first_steps(quantized, 4).span()));
+      const Tensor expected = first_steps(model, 3);
+      float apart = 0.0F;
+      for (std::size_t i = 0; i < found.span().size(); ++i) {
+        apart = std::max(apart, std::abs(found.span()[i] - expected.span()[i]));
+      }
+      EXPECT_LT(apart, 0.1F) << to_string(rounding);
+    }
+  }
+}
 
 // Where nothing but zeros was read while ranges were taken, RSQRT reads epsilon alone.
 TEST(SequenceEquality, OfARootOfZeros) {
