@@ -35,9 +35,11 @@ std::vector<GraphValue> Pool1D::emit(Graph& g, std::span<const GraphValue> input
   const Shape sequence = g.shape(inputs[0]);
   detail::require_sequences(*this, sequence);
   const Pool1DOptions window = window_over(sequence[0]);
-  const GraphValue image = g.reshape(inputs[0], {1, sequence[0], sequence[1]}, "/image");
+  GraphValue image = g.reshape(inputs[0], {1, sequence[0], sequence[1]}, "/image");
+  const bool causal = window.padding == Padding::causal;
+  if (causal && window.size != 1) image = g.pad(image, {.left = window.size - 1}, "/zeros");
   const GraphValue pooled = g.op(code_, {image},
-                                 PoolAttributes{.padding = window.padding,
+                                 PoolAttributes{.padding = causal ? Padding::valid : window.padding,
                                                 .stride_h = 1,
                                                 .stride_w = detail::as_int32(*this, window.stride),
                                                 .filter_h = 1,

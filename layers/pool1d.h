@@ -19,9 +19,12 @@ struct Pool1DOptions {
 
 /// What pools along the steps of sequences [steps, channels] have in common: a window that slides
 /// over each channel on its own, to [windows, channels], or one over all steps, to [channels].
-/// Padding same pads as TensorFlow does; steps outside the sequence count for nothing. Quantized,
+/// Padding same pads as TensorFlow does; steps outside the sequence count for nothing. Padding
+/// causal puts size - 1 zeros in front, which count as those of a causal convolution do, so that
+/// step t of the result reads no step behind t stride, and a stream gives the same. Quantized,
 /// the result keeps the scale and zero point of the input. Lowered, it is a pool of images of
-/// height 1 between two RESHAPEs, as the TensorFlow converter writes it. build() throws
+/// height 1 between two RESHAPEs, as the TensorFlow converter writes it, with a PAD in front for
+/// causal. build() throws
 /// InvalidArgument for examples that are no sequences, for a size below 1 and a stride below 0, and
 /// where no window fits.
 class Pool1D : public Layer {

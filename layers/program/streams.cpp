@@ -87,17 +87,37 @@ bool is_stepwise(const Program& program, const Step& step) {
   throw InvalidArgument("step_model: a kind of step outside the enumeration");
 }
 
-/// The only step of a layer that does not compute each step of time alone, where it is a window.
+/// How many zeros a step puts in front of all that an image of one row holds; 0 for any other step.
+Index zeros_in_front(const Step& step) {
+  if (step.kind != Step::Kind::op || step.code != OpCode::pad) return 0;
+  constexpr std::size_t kLeft = 4;
+  for (std::size_t i = 0; i < step.numbers.size(); ++i) {
+    if (i != kLeft && step.numbers[i] != 0) return 0;
+  }
+  return step.numbers[kLeft];
+}
+
+/// The only step of a layer that does not compute each step of time alone, where it is a window,
+/// with the zeros that a step in front of it puts before the sequence.
 std::optional<WindowAxis> window_of(const Layer& layer) {
   const bool reads_sequence = layer.input_shapes().size() == 1 && layer.input_shape().rank() == 2;
   if (!reads_sequence) return std::nullopt;
   const Program program = program_of(inner_of(layer));
   std::optional<WindowAxis> found;
+  Index zeros = 0;
   for (const Step& step : program.steps) {
     if (is_stepwise(program, step)) continue;
     if (found) return std::nullopt;
+    if (zeros == 0 && zeros_in_front(step) > 0) {
+      zeros = zeros_in_front(step);
+      continue;
+    }
     found = window_of(program, step);
     if (!found) return std::nullopt;
+  }
+  if (found) {
+    found->input -= zeros;
+    found->before += zeros;
   }
   return found;
 }

@@ -25,11 +25,17 @@ std::function<std::unique_ptr<Layer>()> maker(Options... options) {
 
 const std::vector<PoolCase>& pool_cases() {
   const Pool1DOptions wide{.size = 3, .stride = 2, .padding = Padding::same};
+  const Pool1DOptions causal{.size = 3, .stride = 2, .padding = Padding::causal};
   static const std::vector<PoolCase> cases = {
       {"MaxPairs", maker<MaxPool1D>(2), {2, 2}, {2, 7, 4, 5}},
       {"MaxSame", maker<MaxPool1D>(wide), {3, 2}, {2, 7, 4, 7, 3, 5}},
       {"AveragePairs", maker<AveragePool1D>(2), {2, 2}, {0, 4, 1, 4.5F}},
       {"AverageSame", maker<AveragePool1D>(wide), {3, 2}, {0, 4, 4.0F / 3, 16.0F / 3, 0.5F, 4}},
+      {"MaxCausal", maker<MaxPool1D>(causal), {3, 2}, {0, 1, 4, 7, 4, 5}},
+      {"AverageCausal",
+       maker<AveragePool1D>(causal),
+       {3, 2},
+       {-2.0F / 3, 1.0F / 3, 4.0F / 3, 4, 5.0F / 3, 4}},
       {"GlobalMax", maker<GlobalMaxPool1D>(), {2}, {4, 7}},
       {"GlobalAverage", maker<GlobalAveragePool1D>(), {2}, {1, 4}},
   };
@@ -57,7 +63,7 @@ TEST(Pool1DLayers, RefuseByName) {
          {"MaxPool1D \"pool\"", "sequences [steps, channels]", "[4]"});
   refuse(AveragePool1D(9), {4, 2}, {"AveragePool1D", "average_pool2d"});
   refuse(AveragePool1D(0), {4, 2}, {"AveragePool1D"});
-  refuse(MaxPool1D({.padding = Padding::causal}), {4, 2}, {"MaxPool1D", "causal"});
+  refuse(AveragePool1D({.size = 0, .padding = Padding::causal}), {4, 2}, {"AveragePool1D"});
   refuse(MaxPool1D(Pool1DOptions{.stride = -1}), {4, 2}, {"MaxPool1D"});
   refuse(GlobalMaxPool1D(), {4, 2, 1}, {"GlobalMaxPool1D", "[4, 2, 1]"});
 }

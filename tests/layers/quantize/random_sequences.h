@@ -63,16 +63,17 @@ class RandomSequence {
       }
       case 6: {
         const Index size = random_.integer(1, static_cast<int>(steps_));
+        constexpr std::array kPaddings = {Padding::valid, Padding::same, Padding::causal};
         const Pool1DOptions options{
             .size = size,
             .stride = random_.integer(0, 3),
-            .padding = random_.integer(0, 1) == 0 ? Padding::valid : Padding::same};
+            .padding = kPaddings.at(static_cast<std::size_t>(random_.integer(0, 2)))};
         const bool largest = random_.integer(0, 1) == 1;
         const Value y =
             largest ? model_.add(MaxPool1D(options), x) : model_.add(AveragePool1D(options), x);
         const Index stride = options.stride == 0 ? size : options.stride;
-        steps_ = options.padding == Padding::same ? (steps_ + stride - 1) / stride
-                                                  : (steps_ - size) / stride + 1;
+        steps_ = options.padding == Padding::valid ? (steps_ - size) / stride + 1
+                                                   : (steps_ + stride - 1) / stride;
         return y;
       }
       case 5:

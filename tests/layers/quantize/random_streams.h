@@ -82,9 +82,13 @@ class RandomStream {
                                            .depth_multiplier = random_.integer(1, 2)}),
                           x);
       case 9: {
-        const Index size = stride();
-        return random_.integer(0, 1) == 0 ? model_.add(MaxPool1D(size), x)
-                                          : model_.add(AveragePool1D(size), x);
+        const Index step = stride();
+        Pool1DOptions options{.size = step};
+        if (random_.integer(0, 1) == 0) {
+          options = {.size = random_.integer(1, 4), .stride = step, .padding = Padding::causal};
+        }
+        return random_.integer(0, 1) == 0 ? model_.add(MaxPool1D(options), x)
+                                          : model_.add(AveragePool1D(options), x);
       }
       case 10:
         return model_.add(LSTM(units, {.return_sequences = true}), x);
