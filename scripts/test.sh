@@ -14,6 +14,8 @@ octet_timed build octet_build release all -DOCTET_BUILD_TESTS=ON -DOCTET_MPI="$(
   echo "octet: OCTET_MNIST_DIR is not set; tests on the real MNIST will be skipped"
 [ -n "${OCTET_MLPERF_DIR:-}" ] ||
   echo "octet: OCTET_MLPERF_DIR is not set; the networks of MLPerf Tiny will be skipped"
+[ -n "${OCTET_MODELS_DIR:-}" ] ||
+  echo "octet: OCTET_MODELS_DIR is not set; networks of others that carry states will be skipped"
 status=0
 octet_timed tests ctest --preset release --parallel "$(nproc)" "$@" || status=$?
 # A suite that skips some of its tests has passed: here is which.

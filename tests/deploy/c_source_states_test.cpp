@@ -10,6 +10,7 @@
 #include <octet/tests/core/random_networks.h>
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/foreign_streams.h>
 #include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/layers/quantize/random_streams.h>
 #include <octet/tests/runtime/lstm_models.h>
@@ -121,20 +122,25 @@ TEST_F(CSourceStates, StepsGiveTheBytesOfTheInterpreter) {
   }
 }
 
-/// Reads inputs of a network of so many results, each a step.
-std::string main_of(std::size_t results) {
-  std::string text = R"(#include <stdio.h>
+/// Reads inputs of a network, each a step.
+std::string main_of(const IntegerModel& model) {
+  const auto type_of = [&](std::int32_t i) {
+    return model.tensors[static_cast<std::size_t>(i)].dtype == DType::uint8 ? "uint8_t" : "int8_t";
+  };
+  std::string text = fmt::format(R"(#include <stdio.h>
 #include "net.h"
 
 int main(void)
-{
+{{
     static net_state state;
-    static int8_t x[NET_INPUT1_SIZE];
-)";
+    static {} x[NET_INPUT1_SIZE];
+)",
+                                 type_of(model.inputs[0]));
   std::string arguments;
   std::string writes;
-  for (std::size_t k = 1; k <= results; ++k) {
-    text += fmt::format("    static int8_t y{0}[NET_OUTPUT{0}_SIZE];\n", k);
+  for (std::size_t k = 1; k <= kept_states(model).results; ++k) {
+    text +=
+        fmt::format("    static {1} y{0}[NET_OUTPUT{0}_SIZE];\n", k, type_of(model.outputs[k - 1]));
     arguments += fmt::format(", y{}", k);
     writes += fmt::format("        fwrite(y{0}, sizeof y{0}, 1, stdout);\n", k);
   }
@@ -162,13 +168,36 @@ TEST_F(CSourceStates, StepsOfRandomNetworksGiveTheBytesOfTheInterpreter) {
     const std::string expected = draw_steps(lowered, seed);
     const CSource source = to_c_source(lowered, "net");
     project_.write(source);
-    project_.write("main.c", main_of(kept.results));
+    project_.write("main.c", main_of(lowered));
     expect_prints(compilers[seed % compilers.size()], "-O1", expected);
     if (HasFatalFailure()) return;
     states += kept.states.size();
     in_place += source.header.find("[2][") == std::string::npos ? kept.states.size() : 0;
   }
   EXPECT_GT(in_place, states / 2);
+}
+
+TEST_F(CSourceStates, StepsOfForeignNetworksGiveTheBytesOfTheInterpreter) {
+  if (foreign_models_folder().empty()) GTEST_SKIP() << "OCTET_MODELS_DIR is not set";
+  const auto compilers = c_compilers();
+  std::size_t tried = 0;
+  for (const Rounding rounding : {Rounding::fp32, Rounding::double_rounding}) {
+    for (const char* const name : kForeignStreams) {
+      SCOPED_TRACE(name);
+      IntegerModel model = foreign_stream(name);
+      model.metadata["octet.rounding"] = to_string(rounding);
+      if (std::string_view(name).find("microwakeword") == std::string_view::npos) {
+        // The cells of an LSTM have 16 bits.
+        expect_throws<InvalidArgument>([&] { to_c_source(model, "net"); },
+                                       {"is int16, expected int8 or uint8"});
+        continue;
+      }
+      const std::string expected = draw_steps(model, 5);
+      project_.write(to_c_source(model, "net"));
+      project_.write("main.c", main_of(model));
+      expect_prints(compilers[tried++ % compilers.size()], "-O1", expected);
+    }
+  }
 }
 
 /// A result that reads a state behind the operator that writes it anew.
@@ -195,7 +224,7 @@ TEST_F(CSourceStates, AStateThatIsReadBehindItsWriterHasTwoHalves) {
   const CSource source = to_c_source(model, "net");
   EXPECT_NE(source.header.find("int8_t input2[2][NET_INPUT2_SIZE]"), std::string::npos);
   project_.write(source);
-  project_.write("main.c", main_of(1));
+  project_.write("main.c", main_of(model));
   expect_prints(c_compilers()[0], "-O1", expected);
 }
 
