@@ -9,8 +9,9 @@ namespace octet {
 /// output_dim]; Keras' Embedding. Parameter: "embeddings" [input_dim, output_dim], uniform in
 /// [-0.05, 0.05]; rows that no index names have a gradient of 0. Quantized, W has int8 values, one
 /// scale and a zero point, and so has y; the indices stay float32, and are no input that is
-/// quantized. Files hold it as CAST and GATHER. The constructor throws InvalidArgument for
-/// extents below 1, forward() for an index outside of the table.
+/// quantized. Files hold it as CAST and GATHER; C source takes the indices as int32. The
+/// constructor throws InvalidArgument for extents below 1, forward() for an index outside of the
+/// table.
 class Embedding : public Layer {
  public:
   static constexpr std::string_view kType = "Embedding";

@@ -52,7 +52,7 @@ typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 :
 
 @classes@#define @NAME@_OK 0
 #define @NAME@_ERROR_NULL 1 /* a pointer is null; nothing was written */
-
+@index_error@
 /*
  * Runs one sample: @input_sizes@ quantized values in, @output_sizes@ out, which may not overlap. Returns
  * OK or an error above. Uses static buffers: one call at a time.
@@ -174,13 +174,21 @@ std::string weights_text(const CPlan& plan, const std::vector<CLayer>& layers) {
 void fill_ends(const CPlan& plan, Fillings& f) {
   const std::vector<CEnd> ends = all_ends(plan);
   std::size_t helpers = 0;
+  f["helpers"] = "";
+  f["index_error"] =
+      has_indices(plan)
+          ? fill(
+                "#define @NAME@_ERROR_INDEX 3 /* an index is outside of its table; nothing was "
+                "written */\n",
+                f)
+          : "";
   for (const CEnd& end : ends) {
     Fillings of_end = plan.fillings(end);
     of_end["size"] = std::to_string(end.tensor->size());
     of_end["shape"] = shape_text(*end.tensor);
     f["end_macros"] += fill(kEndMacros, of_end);
     f["ends"] += fmt::format(" *   {:<9} {}\n", end.name, tensor_text(*end.tensor));
-    // What ARG_MAX gives has no scale.
+    // Indices, and what ARG_MAX gives, have no scale.
     if (!end.tensor->is_quantized()) continue;
     ++helpers;
     of_end["scale"] = float_literal(end.tensor->quantization.scale());
@@ -194,6 +202,7 @@ void fill_ends(const CPlan& plan, Fillings& f) {
       f["declared"] += fill("@type@ *@name@_@end@_buffer(void);\n", plan.fillings(input));
     }
     input_sizes.push_back(input.macro + "_SIZE");
+    if (input.rows > 0) continue;
     f["helpers"] += fill("int @name@_quantize_@end@(const float *values, @type@ *codes);\n",
                          plan.fillings(input));
   }

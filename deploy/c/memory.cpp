@@ -33,9 +33,11 @@ void check_codes(const ModelTensor& tensor, std::string_view place) {
   }
 }
 
-/// Throws unless a result of `op` has a place in C: codes, or the classes of an ARG_MAX.
+/// Throws unless a result of `op` has a place in C: codes, the classes of an ARG_MAX, or indices,
+/// which are an input in another shape.
 void check_result(const Operator& op, const ModelTensor& result, std::string_view place) {
-  if (op.code != OpCode::arg_max) check_codes(result, place);
+  const bool is_index = definition(op.code).only_reshapes && result.dtype == DType::int32;
+  if (op.code != OpCode::arg_max && !is_index) check_codes(result, place);
 }
 
 /// The blocks of memory that operators need, some of which run by rows.
@@ -49,7 +51,9 @@ class Blocks {
         homes_(model_.tensors.size()),
         uses_(homes_.size()) {
     std::iota(homes_.begin(), homes_.end(), 0);
-    for (const std::int32_t input : model_.inputs) check_codes(tensor(input), "input");
+    for (const CEnd& input : plan.inputs) {
+      if (input.rows == 0) check_codes(*input.tensor, "input");
+    }
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       if (is_needed(model_.operators[i])) add_operator(i);
     }
@@ -112,6 +116,14 @@ class Blocks {
         op.outputs, [&](std::int32_t i) { return needed_[static_cast<std::size_t>(i)]; });
   }
 
+  /// Whether the operator reads, or reshapes, indices that the caller gives.
+  bool reads_indices(const Operator& op, std::int32_t in) {
+    const auto input = std::ranges::find(model_.inputs, home(in));
+    const bool may_read = op.code == OpCode::gather || definition(op.code).only_reshapes;
+    return may_read && input != model_.inputs.end() &&
+           plan_.inputs[static_cast<std::size_t>(input - model_.inputs.begin())].rows > 0;
+  }
+
   void add_operator(std::size_t i) {
     const Operator& op = model_.operators[i];
     const std::ptrdiff_t step = step_of(i);
@@ -120,7 +132,7 @@ class Blocks {
       check_result(op, tensor(out), place);
     }
     for (const std::int32_t in : c_values_of(op)) {
-      check_codes(tensor(in), place);
+      if (!reads_indices(op, in)) check_codes(tensor(in), place);
       use(home(in)).last = step;
     }
     // A RESHAPE or SQUEEZE gives its input another shape where it lies.

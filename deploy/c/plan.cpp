@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -35,12 +36,34 @@ void check_name(std::string_view name) {
   if (name == "stdint" || name == "string") fail("a header of the C library has it");
 }
 
-/// The model without a QUANTIZE that alone reads an input of floats, and without a DEQUANTIZE that
-/// gives an output.
+/// Gives an input of floats the int32 that a CAST makes of them, where nothing else reads it.
+void take_indices(IntegerModel& model, std::int32_t input) {
+  auto& ops = model.operators;
+  const auto reads = [&](const Operator& op) { return std::ranges::count(op.inputs, input) > 0; };
+  const auto casts = [&](const Operator& op) {
+    return reads(op) && op.code == OpCode::cast &&
+           std::ranges::count(model.outputs, op.outputs[0]) == 0;
+  };
+  if (std::ranges::count(model.outputs, input) > 0 || std::ranges::none_of(ops, reads) ||
+      std::ranges::count_if(ops, reads) != std::ranges::count_if(ops, casts)) {
+    return;
+  }
+  for (const Operator& cast : ops) {
+    if (!casts(cast)) continue;
+    const std::int32_t indices = cast.outputs[0];
+    for (Operator& op : ops) std::ranges::replace(op.inputs, indices, input);
+  }
+  std::erase_if(ops, [&](const Operator& op) { return op.code == OpCode::cast && reads(op); });
+  model.tensors[static_cast<std::size_t>(input)].dtype = DType::int32;
+}
+
+/// The model without a QUANTIZE, or CASTs to int32, that alone read an input of floats, and without
+/// a DEQUANTIZE that gives an output.
 IntegerModel without_float_ends(IntegerModel model) {
   auto& ops = model.operators;
   for (std::int32_t& input : model.inputs) {
     if (model.tensors[static_cast<std::size_t>(input)].dtype != DType::float32) continue;
+    take_indices(model, input);
     const auto reads = [&](const Operator& op) { return std::ranges::count(op.inputs, input) > 0; };
     const auto reader = std::ranges::find_if(ops, reads);
     if (reader == ops.end() || reader->code != OpCode::quantize ||
@@ -77,6 +100,30 @@ std::vector<CEnd> ends_of(const IntegerModel& model, const std::vector<std::int3
     ends.push_back({name, capitals(name), &model.tensors[static_cast<std::size_t>(tensors[i])]});
   }
   return ends;
+}
+
+/// Finds how many rows the tables have that inputs of int32 choose from. Throws InvalidArgument
+/// where these are to lie in the arena, which holds bytes.
+void find_indices(CPlan& plan) {
+  const IntegerModel& model = *plan.model;
+  std::vector<std::int32_t> homes(model.tensors.size());
+  std::iota(homes.begin(), homes.end(), 0);
+  const auto home = [&](std::int32_t i) -> std::int32_t& {
+    return homes[static_cast<std::size_t>(i)];
+  };
+  for (const Operator& op : model.operators) {
+    if (definition(op.code).only_reshapes) home(op.outputs[0]) = home(op.inputs[0]);
+    if (op.code != OpCode::gather) continue;
+    const auto input = std::ranges::find(model.inputs, home(op.inputs[0]));
+    if (input == model.inputs.end()) continue;
+    std::int64_t& rows = plan.inputs[static_cast<std::size_t>(input - model.inputs.begin())].rows;
+    const std::int64_t found = model.tensors[static_cast<std::size_t>(op.inputs[1])].shape[0];
+    rows = rows == 0 ? found : std::min(rows, found);
+  }
+  if (!plan.input_in_arena || !has_indices(plan)) return;
+  throw InvalidArgument(
+      "c source: expected inputs of int8 or uint8 within the static buffers, found indices of "
+      "int32; leave out input_in_arena (--c-input-in-arena)");
 }
 
 std::uint32_t crc_of(const IntegerModel& model) {
@@ -144,6 +191,10 @@ std::int64_t bytes_of(const std::vector<CEnd>& ends) {
   return bytes;
 }
 
+bool has_indices(const CPlan& plan) {
+  return std::ranges::any_of(plan.inputs, [](const CEnd& input) { return input.rows > 0; });
+}
+
 std::vector<CEnd> all_ends(const CPlan& plan) {
   std::vector<CEnd> ends = plan.inputs;
   ends.insert(ends.end(), plan.outputs.begin(), plan.outputs.end());
@@ -193,6 +244,7 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
   plan.inputs = ends_of(*plan.model, plan.model->inputs, "input");
   plan.outputs = ends_of(*plan.model, plan.model->outputs, "output");
+  find_indices(plan);
   plan.states = kept_states(model);
   if (const auto entry = model.metadata.find(kFrontEndKey); entry != model.metadata.end()) {
     plan.front_end = LogMel::parse(entry->second);

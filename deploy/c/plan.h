@@ -47,6 +47,8 @@ struct CEnd {
   std::string copied{};
   /// For an input that has a place in the arena, the C expression of that.
   std::string buffer{};
+  /// For an input of indices: the rows of the smallest table that they choose from; else 0.
+  std::int64_t rows = 0;
   /// Whether the new state may be written over this input, the old one: nothing reads it behind
   /// that.
   bool is_overwritten = false;
@@ -103,13 +105,16 @@ struct CPlan {
 std::int64_t size_of(const std::vector<CEnd>& ends);
 std::int64_t bytes_of(const std::vector<CEnd>& ends);
 
+/// Whether an input holds indices, of int32, not codes.
+bool has_indices(const CPlan& plan);
+
 /// The inputs of a plan, and behind them its outputs.
 std::vector<CEnd> all_ends(const CPlan& plan);
 
 /// The parameters of @name@_invoke().
 std::string c_parameters(const CPlan& plan);
 
-/// "int8_t" or "uint8_t", or "int32_t" of what ARG_MAX gives.
+/// "int8_t" or "uint8_t", or "int32_t" of indices and of what ARG_MAX gives.
 std::string_view c_type(DType dtype);
 
 /// The codes of int8 or uint8, which lie in a byte each, or numbers of int32.

@@ -49,8 +49,47 @@ std::size_t most_samples(const CPlan& plan) {
   return static_cast<std::size_t>(kMostGoldenCodes / (in + out));
 }
 
-/// The bytes of the golden inputs, samples end to end, each the codes of all inputs.
-std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions& options) {
+/// Codes or indices that nobody gave, of so many samples.
+std::vector<std::int32_t> made_up(const CPlan& plan, std::size_t samples) {
+  const Random random(plan.crc);
+  std::vector<std::int32_t> numbers;
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    for (const CEnd& input : plan.inputs) {
+      const bool is_index = input.rows > 0;
+      const auto limit = static_cast<std::uint32_t>(is_index ? input.rows : 256);
+      for (std::int64_t i = 0; i < input.tensor->size(); ++i) {
+        const auto drawn = random.below(numbers.size(), limit);
+        numbers.push_back(is_index
+                              ? static_cast<std::int32_t>(drawn)
+                              : code_of(input.tensor->dtype, static_cast<std::uint8_t>(drawn)));
+      }
+    }
+  }
+  return numbers;
+}
+
+/// Real values of an input as its codes, or as its indices, which are whole already.
+std::vector<std::int32_t> numbers_of(std::span<const float> values, const CEnd& input,
+                                     Rounding rounding) {
+  if (input.rows == 0) {
+    std::vector<std::uint8_t> bytes(values.size());
+    quantize_codes(values, *input.tensor, rounding, bytes.data());
+    return codes_of(input.tensor->dtype, bytes);
+  }
+  std::vector<std::int32_t> indices;
+  for (const float value : values) {
+    if (!(value >= 0.0F && value < static_cast<float>(input.rows))) {
+      throw InvalidArgument(fmt::format(
+          "c source: expected self-test indices from 0 to {} for input \"{}\", found {}",
+          input.rows - 1, input.tensor->name, value));
+    }
+    indices.push_back(static_cast<std::int32_t>(value));
+  }
+  return indices;
+}
+
+/// The golden inputs, samples end to end, each the codes or indices of all inputs.
+std::vector<std::int32_t> golden_inputs(const CPlan& plan, const CSourceOptions& options) {
   const auto size = static_cast<std::size_t>(size_of(plan.inputs));
   const std::span<const float> values = options.self_test_inputs;
   if (values.size() % size != 0) {
@@ -63,44 +102,44 @@ std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions&
         "c source: the self-test has {} samples, more than {} of {} + {} values; give it fewer",
         values.size() / size, most, size, size_of(plan.outputs)));
   }
-  std::vector<std::uint8_t> bytes(values.empty() ? std::min(kMadeUpSamples, most) * size
-                                                 : values.size());
-  if (values.empty()) {
-    const Random random(plan.crc);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      bytes[i] = static_cast<std::uint8_t>(random.below(i, 256));
-    }
-  }
+  if (values.empty()) return made_up(plan, std::min(kMadeUpSamples, most));
+  std::vector<std::int32_t> numbers;
   for (std::size_t i = 0; i < values.size();) {
     for (const CEnd& input : plan.inputs) {
       const auto count = static_cast<std::size_t>(input.tensor->size());
-      quantize_codes(values.subspan(i, count), *input.tensor, plan.rounding, bytes.data() + i);
+      const std::vector<std::int32_t> part =
+          numbers_of(values.subspan(i, count), input, plan.rounding);
+      numbers.insert(numbers.end(), part.begin(), part.end());
       i += count;
     }
   }
-  return bytes;
+  return numbers;
 }
 
-std::string golden_text(const CPlan& plan, const CEnd& end, std::span<const std::uint8_t> bytes) {
+std::string golden_text(const CPlan& plan, const CEnd& end, std::span<const std::int32_t> numbers) {
   return matrix_text(c_type(end.tensor->dtype), fmt::format("{}_golden_{}", plan.name, end.name),
-                     codes_of(end.tensor->dtype, bytes),
-                     static_cast<std::size_t>(end.tensor->size()));
+                     numbers, static_cast<std::size_t>(end.tensor->size()));
 }
 
-/// Gives input `k` of the interpreter its golden codes, and returns them as text.
-std::string set_golden_input(const CPlan& plan, std::span<const std::uint8_t> samples,
+/// Gives input `k` of the interpreter its golden numbers, and returns them as text.
+std::string set_golden_input(const CPlan& plan, std::span<const std::int32_t> samples,
                              std::size_t k, Interpreter& interpreter) {
   const auto sample_size = static_cast<std::size_t>(size_of(plan.inputs));
   const auto before = static_cast<std::size_t>(
       size_of({plan.inputs.begin(), plan.inputs.begin() + static_cast<std::ptrdiff_t>(k)}));
   const auto size = static_cast<std::size_t>(plan.inputs[k].tensor->size());
-  std::vector<std::uint8_t> codes;
+  std::vector<std::int32_t> numbers;
   for (std::size_t i = before; i < samples.size(); i += sample_size) {
     const auto of_sample = samples.subspan(i, size);
-    codes.insert(codes.end(), of_sample.begin(), of_sample.end());
+    numbers.insert(numbers.end(), of_sample.begin(), of_sample.end());
   }
-  std::memcpy(interpreter.input_bytes(k).data(), codes.data(), codes.size());
-  return golden_text(plan, plan.inputs[k], codes);
+  std::byte* const to = interpreter.input_bytes(k).data();
+  if (plan.inputs[k].rows > 0) {
+    std::memcpy(to, numbers.data(), numbers.size() * sizeof(std::int32_t));
+  } else {
+    std::ranges::transform(numbers, to, [](std::int32_t n) { return static_cast<std::byte>(n); });
+  }
+  return golden_text(plan, plan.inputs[k], numbers);
 }
 
 /// Writes the interpreter's output `k` as C text.
@@ -111,7 +150,7 @@ std::string golden_output(const CPlan& plan, std::size_t k, const Interpreter& i
     const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
     codes.insert(codes.end(), from, from + bytes.size());
   }
-  return golden_text(plan, plan.outputs[k], codes);
+  return golden_text(plan, plan.outputs[k], codes_of(plan.outputs[k].tensor->dtype, codes));
 }
 
 }  // namespace
@@ -129,7 +168,7 @@ void quantize_codes(std::span<const float> values, const ModelTensor& input, Rou
 }
 
 std::string c_self_test(const CPlan& plan, const CSourceOptions& options) {
-  const std::vector<std::uint8_t> inputs = golden_inputs(plan, options);
+  const std::vector<std::int32_t> inputs = golden_inputs(plan, options);
   const std::size_t samples = inputs.size() / static_cast<std::size_t>(size_of(plan.inputs));
   Interpreter interpreter(plan.model,
                           {.rounding = plan.rounding, .batch = static_cast<Index>(samples)});

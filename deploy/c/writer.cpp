@@ -48,8 +48,16 @@ constexpr std::string_view kInvoke =
     if (@is_null@) {
         return @NAME@_ERROR_NULL;
     }
-@calls@    return @NAME@_OK;
+@checks@@calls@    return @NAME@_OK;
 }
+)";
+
+/// An input of indices.
+constexpr std::string_view kCheckIndices = R"(    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
+        if (@end@[i] < 0 || @end@[i] >= @rows@) {
+            return @NAME@_ERROR_INDEX;
+        }
+    }
 )";
 
 constexpr std::string_view kBuffer = R"(
@@ -133,6 +141,13 @@ std::string invoke_text(const CPlan& plan) {
   f["parameters"] = detail::c_parameters(plan);
   f["is_null"] = fmt::format("{}", fmt::join(is_null, " || "));
   f["calls"] = calls;
+  f["checks"] = "";
+  for (const CEnd& input : plan.inputs) {
+    if (input.rows == 0) continue;
+    Fillings of_end = plan.fillings(input);
+    of_end["rows"] = std::to_string(input.rows);
+    f["checks"] += detail::fill(kCheckIndices, of_end);
+  }
   std::string text = detail::fill(kInvoke, f);
   for (const CEnd& input : plan.inputs) {
     if (input.buffer.empty()) continue;
@@ -146,6 +161,7 @@ std::string invoke_text(const CPlan& plan) {
 std::string float_helpers_text(const CPlan& plan) {
   std::string text;
   for (const CEnd& input : plan.inputs) {
+    if (input.rows > 0) continue;
     Fillings f = plan.fillings(input);
     const bool is_signed = input.tensor->dtype == DType::int8;
     f["normalization"] = detail::c_normalization(plan);
@@ -159,6 +175,7 @@ std::string float_helpers_text(const CPlan& plan) {
     if (output.tensor->is_quantized())
       text += detail::fill(kDequantizeOutput, plan.fillings(output));
   }
+  if (text.empty()) return "";
   text.pop_back();
   return fmt::format("\n#ifndef {}_NO_FLOAT\n{}#endif\n", plan.macro, text);
 }
@@ -233,15 +250,16 @@ CSource make_source(const CPlan& plan, const std::vector<CLayer>& layers,
   return result;
 }
 
-/// The options, and those that take less RAM, from the least change on.
-std::vector<CSourceOptions> smaller_options(const CSourceOptions& options) {
+/// The options, and those that take less RAM, from the least change on; without the input in the
+/// arena unless that may hold it.
+std::vector<CSourceOptions> smaller_options(const CSourceOptions& options, bool may_hold_input) {
   std::vector<CSourceOptions> all;
   const auto add = [&](CCode code, std::int64_t rows) {
     CSourceOptions changed = options;
     changed.code = code;
     changed.rows = rows;
     all.push_back(changed);
-    if (options.input_in_arena) return;
+    if (options.input_in_arena || !may_hold_input) return;
     changed.input_in_arena = true;
     all.push_back(changed);
   };
@@ -261,7 +279,7 @@ CPlan plan_within(const CPlan& plan, const CSourceOptions& options, std::int64_t
   std::optional<CPlan> least;
   const auto ram = [&](const CPlan& p) { return p.arena_bytes + unpacked_bytes; };
   const auto total = [&](const CPlan& p) { return ram(p) + caller_bytes(p); };
-  for (const CSourceOptions& candidate : smaller_options(options)) {
+  for (const CSourceOptions& candidate : smaller_options(options, !detail::has_indices(plan))) {
     CPlan found = laid_out(plan, candidate);
     if (total(found) <= *options.ram) return found;
     if (!least || total(found) < total(*least)) least = std::move(found);

@@ -38,6 +38,35 @@ CLayer make_arg_max_layer(const CPlan& plan, const CStep& step) {
   return layer;
 }
 
+constexpr std::string_view kGather = R"(/* @summary@. */
+static void @layer@(const int32_t *input, @to_type@ *output)
+{
+    for (int32_t i = 0; i < @count@; ++i) {
+        for (int32_t k = 0; k < @row@; ++k) {
+            *output++ = @layer@_table[input[i] * @row@ + k];
+        }
+    }
+}
+
+)";
+
+CLayer make_gather_layer(const CPlan& plan, const CStep& step) {
+  const ModelTensor& table = step.source.input(1);
+  const std::int64_t count = step.source.input().size();
+  const std::int64_t row = table.size() / table.shape[0];
+  CLayer layer;
+  layer.summary = summary_of(step, fmt::format("{} of {} rows of {}", count, table.shape[0], row));
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["count"] = std::to_string(count);
+  f["row"] = std::to_string(row);
+  layer.constants =
+      array_text(f["to_type"], f["layer"] + "_table", codes_of(table.dtype, table.data));
+  layer.function = fill(kGather, f);
+  layer.flash_bytes = table.size();
+  return layer;
+}
+
 }  // namespace
 
 /// Compares quantized values, the larger of which stand for larger numbers. ArgMax gives int64.
@@ -70,7 +99,7 @@ void onnx_forms::gather(OnnxNodes& nodes, const Operands& o) {
                 {{"axis", std::int64_t{0}}});
 }
 
-/// The plan refuses the int32 of its indices.
-COperator c_forms::gather() { return {.reads_all_inputs = false, .make = nullptr}; }
+/// GATHER reads indices that are an input, which invoke() holds against the rows of the table.
+COperator c_forms::gather() { return {.reads_all_inputs = false, .make = make_gather_layer}; }
 
 }  // namespace octet::detail

@@ -3,6 +3,7 @@
 #include <octet/core/window.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/program/streams.h>
+#include <octet/layers/quantize/model_passes.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/recurrent.h>
 #include <octet/runtime/operators/definitions.h>
@@ -49,6 +50,15 @@ std::optional<WindowAxis> window_of(const Program& program, const Step& step) {
   return slide_window(image[1], pool->filter_w, pool->stride_w, 1, pool->padding);
 }
 
+/// Whether a value is nothing but a table in which rows are looked up.
+bool is_table(const Program& program, std::size_t value) {
+  return std::ranges::all_of(program.steps, [value](const Step& step) {
+    const auto read = std::ranges::count(step.inputs, value);
+    return read == 0 || (step.kind == Step::Kind::op && step.code == OpCode::gather && read == 1 &&
+                         step.inputs[0] == value);
+  });
+}
+
 /// Whether a step of a layer that reads [steps, features] computes each step of time alone.
 bool is_stepwise(const Program& program, const Step& step) {
   switch (step.kind) {
@@ -56,8 +66,8 @@ bool is_stepwise(const Program& program, const Step& step) {
     case Step::Kind::requantize:
       return true;
     case Step::Kind::parameter:
-      // One that is read at every step of time.
-      return program.values[step.result].shape.rank() < 2;
+      // One that is read at every step of time, or a table.
+      return program.values[step.result].shape.rank() < 2 || is_table(program, step.result);
     case Step::Kind::function:
       return step.function.only_trains || step.function.each_position;
     case Step::Kind::linear: {
@@ -80,8 +90,10 @@ bool is_stepwise(const Program& program, const Step& step) {
         const Shape& read = program.values[step.inputs[0]].shape;
         return read.rank() > 0 && result.rank() > 0 && read.dim(-1) == result.dim(-1);
       }
-      // The last axis, along which SOFTMAX sums, is that of the features.
-      return definition(step.code).is_elementwise() || step.code == OpCode::softmax;
+      // The last axis, along which SOFTMAX sums, is that of the features. Rows are looked up one by
+      // one.
+      return step.code == OpCode::gather || definition(step.code).is_elementwise() ||
+             step.code == OpCode::softmax;
     }
   }
   throw InvalidArgument("step_model: a kind of step outside the enumeration");
@@ -191,10 +203,13 @@ class StreamAnalysis {
 
   std::vector<Stream> run() {
     const std::vector<bool> wanted = sequences_wanted();
+    const std::vector<bool> indices = indices_of(model_);
     for (std::size_t i = 0; i < streams_.size(); ++i) {
+      // An index is a step, as a row of features is.
+      const Index rank = indices[i] ? 1 : 2;
       if (!model_.inputs_of(i).empty()) {
         streams_[i] = stream_of(i);
-      } else if (wanted[i] && model_.layers()[i]->output_shape().rank() == 2) {
+      } else if (wanted[i] && model_.layers()[i]->output_shape().rank() == rank) {
         streams_[i] = {Stream::Kind::each_step, 1};
       }
     }

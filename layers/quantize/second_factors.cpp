@@ -23,10 +23,10 @@ std::vector<bool> second_factors(const Program& program, Rounding rounding, bool
   // Steps that share a range have one quantizer.
   std::set<std::size_t> shared;
   for (const Step& step : program.steps) {
-    if (found[step.result] && step.shared_range) shared.insert(*step.shared_range);
+    if (found[step.result] && step.range_key) shared.insert(*step.range_key);
   }
   for (const Step& step : program.steps) {
-    if (step.shared_range && shared.contains(*step.shared_range)) found[step.result] = true;
+    if (step.range_key && shared.contains(*step.range_key)) found[step.result] = true;
   }
   return found;
 }

@@ -12,6 +12,7 @@
 #include <octet/tests/layers/quantize/random_streams.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,11 +29,16 @@ std::span<const std::byte> part(std::span<const std::byte> bytes, Index i, Index
   return bytes.subspan(static_cast<std::size_t>(i) * size, size);
 }
 
-std::vector<std::byte> drawn_input(const IntegerModel& model, std::size_t bytes, Draw& draw) {
+/// Codes, floats between -3 and 3, or as floats indices below `rows` where that is not 0.
+std::vector<std::byte> drawn_input(const IntegerModel& model, std::size_t bytes, Draw& draw,
+                                   int rows) {
   std::vector<std::byte> drawn(bytes);
   if (model.tensors[static_cast<std::size_t>(model.inputs[0])].dtype == DType::float32) {
     std::vector<float> values(drawn.size() / sizeof(float));
-    for (float& v : values) v = static_cast<float>(draw.between(-300, 300)) / 100.0F;
+    for (float& v : values) {
+      v = rows > 0 ? static_cast<float>(draw.between(0, rows - 1))
+                   : static_cast<float>(draw.between(-300, 300)) / 100.0F;
+    }
     std::ranges::copy(std::as_bytes(std::span(values)), drawn.begin());
   } else {
     for (std::byte& b : drawn) b = static_cast<std::byte>(draw.between(-128, 127));
@@ -44,12 +50,13 @@ std::vector<std::byte> drawn_input(const IntegerModel& model, std::size_t bytes,
 /// come late: outputs are the same bytes, those of a sequence step by step, and others in the call
 /// that gives them. The last `unfinished` results of a sequence do not come.
 void expect_same(const IntegerModel& whole, const IntegerModel& piece, const StepModel& one,
-                 Index steps, std::uint64_t seed, Index unfinished = 0) {
+                 Index steps, std::uint64_t seed, Index unfinished = 0, int table = 0) {
   Interpreter interpreter(whole);
   StreamingInterpreter stream(piece, one.states);
   Draw draw(seed);
   for (int sequence = 0; sequence < 3; ++sequence) {
-    const std::vector<std::byte> drawn = drawn_input(whole, interpreter.input_bytes().size(), draw);
+    const std::vector<std::byte> drawn =
+        drawn_input(whole, interpreter.input_bytes().size(), draw, table);
     std::ranges::copy(drawn, interpreter.input_bytes().begin());
     interpreter.invoke();
     stream.reset();
@@ -94,6 +101,25 @@ TEST(StepModel, OfAnSVDFComputesTheSame) {
     EXPECT_EQ(one.delays, std::vector<Index>{0});
     expect_same(lower(quantized), lower(one), one, 12, 1);
   }
+}
+
+TEST(StepModel, OfIndicesComputesTheSame) {
+  constexpr int kRows = 20;
+  constexpr Index kSteps = 12;
+  Model model("words");
+  Value x = model.add(Embedding(kRows, 6), model.input({kSteps}));
+  x = model.add(Conv1D(5, 3, Activation::relu, {.stride = 2, .padding = Padding::causal}), x);
+  model.output(model.add(GRU(4, {.return_sequences = true}), x));
+  model.build(1);
+  Model quantized = quantize_model(model);
+  Tensor indices = Tensor::uniform({30, kSteps}, Random(1), 0.0F, 1.0F);
+  for (float& v : indices.mutable_span()) v = std::min(std::floor(v * kRows), kRows - 1.0F);
+  calibrate(quantized, indices);
+  const StepModel one = step_model(quantized);
+  EXPECT_EQ(one.steps, 2);
+  expect_same(lower(quantized), lower(one), one, kSteps, 1, 0, kRows);
+  const StepModel real = step_model(model);
+  expect_same(lower_float(model), lower_float(real.model), real, kSteps, 2, 0, kRows);
 }
 
 TEST(StepModel, WaitsForWhatAConvolutionLooksAheadTo) {
