@@ -7,14 +7,11 @@
 #include <octet/core/ops/pool2d.h>
 #include <octet/core/ops/quantized_tensor.h>
 #include <octet/core/ops/window_internal.h>
-#include <octet/core/parallel.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor_internal.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <string_view>
 #include <vector>
 

@@ -78,7 +78,8 @@ void require_one_grid(const OperatorView& view, double tolerance) {
 void check_average_pool_2d(const OperatorView& view) {
   const Window window = check_pool(view);
   require_one_grid(view, kAverageScaleTolerance);
-  const Index pixels = most_pixels(window);
+  const Index pixels =
+      std::min(window.y.kernel, window.y.input) * std::min(window.x.kernel, window.x.input);
   // Codes reach 2^7.
   constexpr Index kMostPixels = Index{1} << 24;
   if (pixels >= kMostPixels && view.input().dtype == DType::int8) {

@@ -11,11 +11,6 @@
 
 namespace octet::detail {
 
-/// The most pixels of a window that lie inside the image.
-inline Index most_pixels(const Window& window) {
-  return std::min(window.y.kernel, window.y.input) * std::min(window.x.kernel, window.x.input);
-}
-
 /// Runs compute(pooling, x, y) for the images of all samples.
 template <class T, class Compute>
 class PoolKernel final : public Kernel {
