@@ -99,7 +99,7 @@ void for_each_line(const Pooling& p, Body&& body) {
 template <class T, class Sum, class Take, class Finish>
 void reduce_windows(const Pooling& p, const T* x, T* y, Sum start, Take take, Finish finish) {
   // Channels whose sums are made at a time, of which nobody else has an address.
-  constexpr Index kBlock = 128;
+  constexpr Index kBlock = 512;
   for_each_window(p, PoolSplit::outputs, [&] {
     return [&](Index o, Index input, Index output) {
       const Index pixels = count_pixels(p.window, o);

@@ -332,6 +332,7 @@ void write_command_lines(const fs::path& root) {
 }
 
 void write_json(const fs::path& root) {
+  using namespace std::string_view_literals;
   const Seeds augmentations(root, "augmentation");
   augmentations.add("usual", R"({"flip": 0.5, "rotate": 10, "mixup": 0.2})"sv);
   augmentations.add("steps", R"({"time_shift": 3, "frequency_mask": 2, "fill": -1.5e1})"sv);
