@@ -222,6 +222,18 @@ GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<Laye
   step.kind = Step::Kind::linear;
   step.weights = std::move(weights);
   step.weights_name = name_in_part(name);
+  // Weights of one name have one shape: those that a scan repeats are not made for each step of
+  // time.
+  const auto repeats = [&](const Step& other) {
+    return other.kind == Step::Kind::linear && other.layer == step.layer &&
+           other.weights_name == step.weights_name && shape({other.inputs[0]}) == shape(x);
+  };
+  const auto before = std::find_if(program_.steps.rbegin(), program_.steps.rend(), repeats);
+  if (before != program_.steps.rend()) {
+    step.code = before->code;
+    const Shape result = shape({before->result});
+    return append(std::move(step), result, suffix);
+  }
   const LayerWeights now = step.weights();
   step.code = operator_of(now);
   const Shape result = shape_given(*layer_, fmt::format("{}: ", name), [&] {

@@ -1,11 +1,8 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
-#include <octet/layers/concatenate.h>
 #include <octet/layers/layer_registry.h>
-#include <octet/layers/leaky_relu.h>
+#include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
-#include <octet/layers/position_embedding.h>
-#include <octet/layers/prelu.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
@@ -294,6 +291,19 @@ TEST(Architecture, ALayerThatIsLargerThanItsFileIsRefusedBeforeItHasMemory) {
     archive.add_text("architecture", changed.dump());
     expect_throws<FormatError>([&] { model_from_archive(archive); },
                                {"larger than its file", "expected at most"});
+  }
+}
+
+// However many steps its sequences have: each has operators, but no weights of its own.
+TEST(Architecture, OfRecurrentLayersOverManySteps) {
+  const auto model = [](const RecurrentOptions& options) {
+    return build_model(Input({200, 6}), Bidirectional(GRU(32, options)),
+                       LSTM(32, {.return_sequences = true}), SimpleRNN(16), Dense(2));
+  };
+  for (const bool reset_after : {true, false}) {
+    const Sequential recurrent = model({.return_sequences = true, .reset_after = reset_after});
+    const Sequential loaded = model_from_archive(archive_of(recurrent));
+    EXPECT_EQ(layers_of(loaded), layers_of(recurrent));
   }
 }
 
