@@ -218,7 +218,7 @@ const Program::Value& result_named(const Program& program, std::string_view name
 TEST(TieJoinedInputs, GivesThemOneScale) {
   Model model = quantize_model(joined());
   const Quantizer* const first = result_named(model.program(), "dense").form.quantizer;
-  const Quantizer* const second = result_named(model.program(), "dense_1").form.quantizer;
+  const Quantizer* const second = result_named(model.program(), "dense_2").form.quantizer;
   ASSERT_NE(first, second);
   const std::vector<Tensor> x = {random_tensor({8, 3}, 1)};
   model.forward_all(x, ForwardContext{.mode = ForwardContext::Mode::calibration});
