@@ -122,7 +122,7 @@ class QuantizedCopy {
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     added_[i] = wrapper->name();
-    const Result result = added(std::move(wrapper), inputs_of(i));
+    Result result = added(std::move(wrapper), inputs_of(i));
     if (clamp != i) {
       fused_[clamp] = true;
       results_[clamp] = result;

@@ -181,11 +181,10 @@ Tensor run_requantize(const Step& step, const StepInputs& in) {
   for (float& scale : params->scales) scale *= widest;
   const std::shared_ptr<const QuantParams>& own = x.quantization();
   if (own != nullptr && *own == *params) return x;
-  const Tensor y =
-      widest == 1.0F ? simulated(scheme, common, x)
-      : in_integers(scheme)
-          ? quantize_dequantize(x, std::move(params), quantize_mode(scheme.options->rounding))
-          : widened(common, x, scheme.range_of_input);
+  Tensor y = widest == 1.0F        ? simulated(scheme, common, x)
+             : in_integers(scheme) ? quantize_dequantize(x, std::move(params),
+                                                         quantize_mode(scheme.options->rounding))
+                                   : widened(common, x, scheme.range_of_input);
   // lower() writes a QUANTIZE for it.
   if (in.before != nullptr && own != nullptr) in.before->push_back(y);
   return y;
