@@ -102,9 +102,9 @@ std::vector<float> attended(const Tensor& query, const Tensor& value, Index i, I
   const Tensor read = first_steps(value, keys);
   MultiHeadAttention layer = drawn(MultiHeadAttention(2, 3),
                                    {query.shape().without_batch(), read.shape().without_batch()});
-  const auto all = layer.forward_all(std::vector{query, read}, {}).span();
-  const auto row = all.subspan(static_cast<std::size_t>(i * query.dim(2)),
-                               static_cast<std::size_t>(query.dim(2)));
+  const Tensor y = layer.forward_all(std::vector{query, read}, {});
+  const auto row = y.span().subspan(static_cast<std::size_t>(i * query.dim(2)),
+                                    static_cast<std::size_t>(query.dim(2)));
   return {row.begin(), row.end()};
 }
 
