@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "scores.h"
+
 namespace octet::application {
 namespace {
 
@@ -99,12 +101,15 @@ std::string anomaly_text(const std::vector<std::string>& normal, const Labels& a
                             std::ranges::count(anomalies, 1), anomalies.size());
 }
 
+std::vector<float> errors_on(Interpreter& interpreter, const Dataset& data) {
+  return reconstruction_errors(outputs_on(interpreter, data).front(),
+                               data.targets(0, data.size()).values());
+}
+
 float anomaly_threshold(const IntegerModel& model, const Dataset& data) {
-  constexpr Index kBatch = 1000;
-  Interpreter interpreter(model, {.batch = kBatch});
-  const std::vector<float> errors = reconstruction_errors(outputs_on(interpreter, data).front(),
-                                                          data.targets(0, data.size()).values());
-  return percentile_magnitude(errors, kAnomalyPercentile, "anomaly_threshold");
+  Interpreter interpreter(model, {.batch = kScoredAtOnce});
+  return percentile_magnitude(errors_on(interpreter, data), kAnomalyPercentile,
+                              "anomaly_threshold");
 }
 
 AnomalyScores anomaly_scores(const std::vector<float>& errors, const Labels& anomalies) {

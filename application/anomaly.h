@@ -30,10 +30,13 @@ DataSplit normal_only(DataSplit data, const Options& options);
 /// Says which classes are normal, and how many test examples are anomalies.
 std::string anomaly_text(const std::vector<std::string>& normal, const Labels& anomalies);
 
+/// Runs examples, which are their own targets; returns reconstruction_errors().
+std::vector<float> errors_on(Interpreter& interpreter, const Dataset& data);
+
 /// The error that kAnomalyPercentile of the examples do not exceed, which are their own targets.
 float anomaly_threshold(const IntegerModel& model, const Dataset& data);
 
-/// What the errors of examples come to as scores of anomalies.
+/// Tells how well the errors of examples part anomalies from normal ones.
 struct AnomalyScores {
   double normal_error = 0.0;  ///< Means over the examples of a kind.
   double anomaly_error = 0.0;

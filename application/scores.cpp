@@ -7,24 +7,19 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <utility>
 
-#include "anomaly.h"
 #include "task.h"
 
 namespace octet::application {
 namespace {
 
-/// Examples that are run at a time.
-constexpr Index kScoredAtOnce = 1000;
-
 bool has_both(const Labels& labels) {
   return std::ranges::count(labels, 0) > 0 && std::ranges::count(labels, 1) > 0;
 }
 
-std::vector<MetricValue> by_name(std::initializer_list<const char*> names, const Tensor& outputs,
+std::vector<MetricValue> by_name(const std::vector<const char*>& names, const Tensor& outputs,
                                  const Targets& targets, float threshold) {
   std::vector<MetricValue> values;
   for (const char* name : names) {
@@ -41,15 +36,11 @@ std::vector<MetricValue> class_scores(const Tensor& outputs, const Targets& labe
                           [&](std::int32_t label) { return label >= std::max<Index>(width, 2); })) {
     return {};
   }
-  std::vector<MetricValue> values =
-      by_name({"precision", "recall", "f1"}, outputs, labels, threshold);
-  const auto add = [&](const char* name) {
-    values.push_back({name, score(name, outputs, labels, threshold)});
-  };
-  if (width <= 2 && has_both(labels.labels())) add("roc_auc");
-  if (width > 3) add("top_3");
-  if (width > 10) add("top_5");
-  return values;
+  std::vector<const char*> names = {"precision", "recall", "f1"};
+  if (width <= 2 && has_both(labels.labels())) names.push_back("roc_auc");
+  if (width > 3) names.push_back("top_3");
+  if (width > 10) names.push_back("top_5");
+  return by_name(names, outputs, labels, threshold);
 }
 
 /// Column `k` of rows.
@@ -103,9 +94,7 @@ std::vector<MetricValue> reconstruction_scores(const Tensor& outputs, const Tens
   double sum = 0.0;
   for (const float error : errors) sum += double{error};
   std::vector<MetricValue> values{{"mean_squared_error", sum / static_cast<double>(errors.size())}};
-  if (!anomalies.empty()) {
-    values.push_back({"roc_auc", anomaly_scores(errors, anomalies).roc_auc});
-  }
+  if (!anomalies.empty()) values.push_back({"roc_auc", roc_auc(errors, anomalies)});
   return values;
 }
 

@@ -13,6 +13,9 @@
 
 namespace octet::application {
 
+/// How many examples are run at a time.
+inline constexpr Index kScoredAtOnce = 1000;
+
 /// Scores of outputs [n, ...], beside the accuracy or the mean absolute error that each has, by
 /// what is learned:
 ///
@@ -25,7 +28,8 @@ namespace octet::application {
 /// - reconstruction: mean squared error; where `anomalies`, 0 or 1 of each example, has both, the
 ///   ROC AUC of the error of an example as its score.
 ///
-/// What the targets lack examples for is left out. Empty for targets of another size than outputs.
+/// Leaves out the scores that need examples of classes which the targets lack; empty for targets of
+/// another size than outputs.
 std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
                                      float threshold, const Labels& anomalies = {});
 

@@ -173,8 +173,9 @@ std::unique_ptr<Layer> FoldedBatchNorm::make(const Description& d) {
 }
 
 FoldedBatchNorm* folded_batch_norm(Layer& layer) {
-  if (auto* folded = dynamic_cast<FoldedBatchNorm*>(&layer)) return folded;
-  for (Layer* part : layer.tensors().parts) {
+  std::vector<Layer*> parts = layer.tensors().parts;
+  parts.push_back(&layer);
+  for (Layer* part : parts) {
     if (auto* folded = dynamic_cast<FoldedBatchNorm*>(part)) return folded;
   }
   return nullptr;

@@ -110,7 +110,7 @@ void show_metrics(const nlohmann::ordered_json& metrics) {
   }
 }
 
-/// What the errors of a model that gives back its input tell of anomalies; nothing of another
+/// Scores the errors of a model that gives back its input as signs of anomalies. Empty for another
 /// model, and where the data do not have both normal examples, by the names in the file, and
 /// others.
 nlohmann::ordered_json anomalies_of(const EvalOptions& options, Interpreter& interpreter,
@@ -121,8 +121,7 @@ nlohmann::ordered_json anomalies_of(const EvalOptions& options, Interpreter& int
   });
   const Labels anomalies = application::anomalies_in(labelled, normal);
   if (anomalies.empty()) return {};
-  const std::vector<float> errors = reconstruction_errors(outputs_on(interpreter, data).front(),
-                                                          data.targets(0, data.size()).values());
+  const std::vector<float> errors = application::errors_on(interpreter, data);
   const application::AnomalyScores scores = application::anomaly_scores(errors, anomalies);
   nlohmann::ordered_json found{{"roc_auc", scores.roc_auc},
                                {"normal_error", scores.normal_error},

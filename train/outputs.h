@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// What the integer engine gives for all examples as real values: a tensor [n, ...] of each output.
+/// Runs a model on all examples; returns a tensor [n, ...] of real values for each output.
 /// With a group, all of whose ranks call the function, each runs some of the examples. Throws
 /// InvalidArgument for an empty data set and for examples of another size.
 std::vector<Tensor> outputs_on(Interpreter& interpreter, const Dataset& data,

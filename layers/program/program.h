@@ -46,14 +46,15 @@ struct StepScheme {
   Quantizer* kernel = nullptr;
   /// The quantizer of the result; null where its operator gives it the scale and the zero point.
   Quantizer* result = nullptr;
-  /// The quantizer of the result of a step of kind requantize, which measures nothing, and how many
-  /// times as wide as its range those of the step's input, and the widest of all inputs that are
-  /// joined, are in training.
+  /// The quantizer that gives the result of a step of kind requantize its scale and zero point, and
+  /// measures nothing there.
   const Quantizer* common = nullptr;
+  /// How many times as wide as the range of `common` that of the step's input is in training.
   float range_of_input = 1.0F;
+  /// The largest such factor of all values that are joined with the input.
   float widest_range = 1.0F;
   /// Whether SQRT or RSQRT reads the result with its scale and zero point, which has to be the
-  /// lowest code.
+  /// lowest quantized value.
   bool is_radicand = false;
   /// Whether the operator reads integers once the model is exported, and in training as soon as
   /// its inputs have a scale: see decide_forms().
@@ -92,7 +93,7 @@ struct Step {
   Tensor parameter{};
   /// Returns the weights of a step of kind linear that are not Layer::weights().
   std::function<LayerWeights()> weights{};
-  /// What the layer calls these weights, or the parameter of a step of kind parameter.
+  /// The name in the layer of these weights, or of the parameter of a step of kind parameter.
   std::string weights_name{};
   /// The layer that emitted the step, and the position of the model's layer that holds it.
   const Layer* layer = nullptr;

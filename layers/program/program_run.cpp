@@ -8,7 +8,6 @@
 #include <octet/layers/quantize/program_passes.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantized_step.h>
-#include <octet/layers/quantize/step_rules.h>
 
 #include <algorithm>
 

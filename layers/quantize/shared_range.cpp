@@ -82,7 +82,7 @@ Tensor near_the_largest(const Tensor& x, float reach) {
 }
 
 /// A range of up to this width is widened to both sides, so that its zero point is not the lowest
-/// code; a wider one of values that are not below 0 begins there.
+/// quantized value; a wider one of values that are not below 0 begins there.
 constexpr float kNarrowest = 1e-6F;
 
 Tensor shown_values(const Step& step, const Tensor& real) {

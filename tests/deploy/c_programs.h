@@ -104,6 +104,10 @@ class CProject {
   ProcessResult run(const std::string& program, const Words& arguments = {}) const {
     return run_process(joined({path(program)}, arguments));
   }
+  /// Runs a program whose standard input is a file.
+  ProcessResult run_on(const std::string& program, const std::string& file) const {
+    return run_process({"/bin/sh", "-c", path(program) + " < " + path(file)});
+  }
 
  private:
   ScratchDirectory folder_;

@@ -133,8 +133,7 @@ TEST_F(CSourceFrontEnd, SoundGivesTheLibrarysFeaturesAndClasses) {
     const Words flags = joined(kStrict, kTrapUndefined);
     for (const std::string& compiler : c_compilers()) {
       project_.build(compiler, joined({"-std=c99"}, flags), "main", {"hears.c", "main.c"});
-      const ProcessResult result =
-          run_process({"/bin/sh", "-c", project_.path("main") + " < " + project_.path("in")});
+      const ProcessResult result = project_.run_on("main", "in");
       EXPECT_EQ(result.exit_code, 0);
       EXPECT_EQ(result.out, expected) << front_end.description();
     }

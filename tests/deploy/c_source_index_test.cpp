@@ -111,8 +111,7 @@ int main(void)
   project_.write("in", steps);
   project_.build(c_compilers()[0], joined({"-std=c99", "-O1"}, kStrict), "main",
                  {"net.c", "main.c"});
-  const ProcessResult result =
-      run_process({"/bin/sh", "-c", project_.path("main") + " < " + project_.path("in")});
+  const ProcessResult result = project_.run_on("main", "in");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, expected);
 }

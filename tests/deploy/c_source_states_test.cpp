@@ -98,8 +98,7 @@ class CSourceStates : public CompiledC {
                      const std::string& expected) const {
     project_.build(compiler, joined({"-std=c99", level}, joined(kStrict, kTrapUndefined)), "main",
                    {"net.c", "main.c"});
-    const ProcessResult result =
-        run_process({"/bin/sh", "-c", project_.path("main") + " < " + project_.path("in")});
+    const ProcessResult result = project_.run_on("main", "in");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_EQ(result.out, expected);
   }

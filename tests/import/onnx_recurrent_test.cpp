@@ -11,8 +11,10 @@
 #include <octet/tests/core/thrown.h>
 #include <octet/tests/import/onnx_file.h>
 
+#include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace octet::test::onnx_recurrent_test {
@@ -130,11 +132,14 @@ Message swapped(const std::string& from, const std::string& to) {
   return node("Transpose", {from}, to, {attribute("perm", Integers{1, 0, 2})});
 }
 
+/// Operators, and whether linear_before_reset is set.
+constexpr std::array<std::pair<const char*, bool>, 4> kKinds = {
+    {{"LSTM", true}, {"GRU", true}, {"GRU", false}, {"RNN", true}}};
+
 TEST(OnnxRecurrent, ComputesTheEquationsInBothLayouts) {
   const Tensor x = Tensor::uniform({2, kSteps, kFeatures}, Random(4), -1.0F, 1.0F);
   const std::vector<Message> first = {attribute("layout", std::int64_t{1})};
-  for (const auto& [op, before_reset] :
-       {std::pair("LSTM", true), {"GRU", true}, {"GRU", false}, {"RNN", true}}) {
+  for (const auto& [op, before_reset] : kKinds) {
     Equations of = equations_of(op);
     of.before_reset = before_reset;
     Values all;
@@ -227,8 +232,7 @@ Values turned_around(const float* sequence, Index width) {
 TEST(OnnxRecurrent, GoesBackwards) {
   const Tensor x = Tensor::uniform({2, kSteps, kFeatures}, Random(7), -1.0F, 1.0F);
   const Message reverse = attribute("direction", "reverse");
-  for (const auto& [op, before_reset] :
-       {std::pair("LSTM", true), {"GRU", true}, {"GRU", false}, {"RNN", true}}) {
+  for (const auto& [op, before_reset] : kKinds) {
     Equations of = equations_of(op);
     of.before_reset = before_reset;
     Values all;
