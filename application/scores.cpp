@@ -22,6 +22,7 @@ bool has_both(const Labels& labels) {
 std::vector<MetricValue> by_name(const std::vector<const char*>& names, const Tensor& outputs,
                                  const Targets& targets, float threshold) {
   std::vector<MetricValue> values;
+  values.reserve(names.size());
   for (const char* name : names) {
     values.push_back({name, score(name, outputs, targets, threshold)});
   }

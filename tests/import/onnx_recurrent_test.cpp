@@ -124,7 +124,7 @@ Message recurrent(const Equations& of, const std::string& x, const std::string& 
   attributes.push_back(attribute("hidden_size", std::int64_t{kUnits}));
   if (of.before_reset) attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
   std::vector<std::string> inputs = {x, "W", "R", "B", "", "h0"};
-  if (of.op == "LSTM") inputs.push_back("h0");
+  if (of.op == "LSTM") inputs.emplace_back("h0");
   return node(of.op, inputs, y, attributes).text(2, h);
 }
 

@@ -113,8 +113,7 @@ class RandomStream {
   /// Windows whose first results are not the whole sequence's.
   Value delayed(const Value& x) {
     is_delayed_ = true;
-    const Value y =
-        model_.add(Conv1D(3, 2, Activation::relu, {.stride = random_.integer(1, 2)}), x);
+    Value y = model_.add(Conv1D(3, 2, Activation::relu, {.stride = random_.integer(1, 2)}), x);
     const bool pools = model_.layers().back() != nullptr && length_ > 5;
     if (!pools) return y;
     return model_.add(MaxPool1D({.size = 2, .stride = random_.integer(1, 2)}), y);
