@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/layer_codes.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <cstring>
@@ -55,6 +56,9 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   for (const Operator& op : model.operators) {
     for (const std::int32_t index : op.outputs) {
       const ModelTensor& output = tensor_of(model, index);
+      // A state behind the last step is a layer's result only where something reads it.
+      const bool is_state = !definition(op.code).file_states.empty() && index != op.outputs[0];
+      if (is_state && detail::readers_of(model, index) == 0) continue;
       if (is_codes(output)) {
         const bool is_there = std::ranges::count(tensors, index) > 0;
         if (!is_there && !serves_conv_2d(model, op)) tensors.push_back(index);

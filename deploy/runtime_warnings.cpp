@@ -4,6 +4,7 @@
 #include <octet/runtime/kernel.h>
 #include <octet/runtime/operators/convolution_padding.h>
 #include <octet/runtime/operators/int16_functions.h>
+#include <octet/runtime/operators/lstm_steps.h>
 #include <octet/runtime/operators/svdf.h>
 
 #include <algorithm>
@@ -172,6 +173,12 @@ bool loses_activation(const Operator& op) {
 /// What runtimes lack or compute otherwise of operators that change variable tensors.
 std::vector<std::string_view> problems_of_states(const Operands& of) {
   if (of.op.code == OpCode::unidirectional_sequence_lstm) {
+    if (of.input(detail::kLstmCell).is_constant()) {
+      return {
+          "LiteRT.js loads no file with its variable tensors, and TFLite Micro goes on from the "
+          "states of the call before: reset the variable tensors in front of each sequence; the "
+          "operators that a layer LSTM is made of need neither"};
+    }
     return {
         "LiteRT.js loads no file with its variable tensors, and CMSIS-NN keeps no state from "
         "one call to the next; the operators that a layer LSTM is made of run in both"};

@@ -38,14 +38,15 @@ void require_operands(const Layer& layer, OpCode code, std::size_t count) {
 
 /// Throws InvalidArgument that names the layer for an operator that a function of Graph stands for.
 void require_no_function(const Layer& layer, OpCode code) {
-  const std::string_view function = code == OpCode::reshape                   ? "reshape"
-                                    : code == OpCode::pad                     ? "pad"
-                                    : code == OpCode::resize_nearest_neighbor ? "repeat_pixels"
-                                    : code == OpCode::resize_bilinear         ? "resize"
-                                    : code == OpCode::strided_slice           ? "slice"
-                                    : code == OpCode::split                   ? "slice"
-                                    : code == OpCode::transpose               ? "transpose"
-                                                                              : "";
+  const std::string_view function = code == OpCode::reshape                        ? "reshape"
+                                    : code == OpCode::unidirectional_sequence_lstm ? "sequence_lstm"
+                                    : code == OpCode::pad                          ? "pad"
+                                    : code == OpCode::resize_nearest_neighbor      ? "repeat_pixels"
+                                    : code == OpCode::resize_bilinear              ? "resize"
+                                    : code == OpCode::strided_slice                ? "slice"
+                                    : code == OpCode::split                        ? "slice"
+                                    : code == OpCode::transpose                    ? "transpose"
+                                                                                   : "";
   if (function.empty()) return;
   throw InvalidArgument(
       fmt::format("layer \"{}\" of type {}: expected Graph::{}() for {}, found "
@@ -184,11 +185,27 @@ GraphValue Graph::op(OpCode code, const std::vector<GraphValue>& inputs,
     require_attributes(*layer_, code, *attributes, step.attributes);
     step.attributes = *std::move(attributes);
   }
+  return append_op(std::move(step), inputs, suffix);
+}
+
+GraphValue Graph::append_op(Step step, std::span<const GraphValue> inputs,
+                            std::string_view suffix) {
   std::vector<Shape> shapes;
   shapes.reserve(inputs.size());
   for (const GraphValue input : inputs) shapes.push_back(shape(input));
   const Shape result = result_shape(step, shapes);
   return append(std::move(step), result, suffix);
+}
+
+GraphValue Graph::sequence_lstm(GraphValue x, std::span<const GraphValue> kernels,
+                                std::function<Tensor()> bias, std::string_view suffix) {
+  std::vector<GraphValue> inputs = {x};
+  inputs.insert(inputs.end(), kernels.begin(), kernels.end());
+  Step step = step_of(inputs);
+  step.code = OpCode::unidirectional_sequence_lstm;
+  step.attributes = default_attributes(step.code);
+  step.weights = [bias = std::move(bias)] { return LayerWeights{{}, bias()}; };
+  return append_op(std::move(step), inputs, suffix);
 }
 
 GraphValue Graph::linear(GraphValue x) {
@@ -242,15 +259,26 @@ GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<Laye
   return append(std::move(step), result, suffix);
 }
 
-GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
+GraphValue Graph::append_parameter(std::string_view name, Step step) {
   require_tensor_name(name);
-  Step step = step_of({});
   step.kind = Step::Kind::parameter;
-  step.parameter = tensor;
   step.weights_name = name_in_part(name);
-  const GraphValue value = append(std::move(step), tensor.shape(), fmt::format("/{}", name));
+  const Shape shape = parameter_of(step).shape();
+  const GraphValue value = append(std::move(step), shape, fmt::format("/{}", name));
   program_.values[value.index].is_parameter = true;
   return value;
+}
+
+GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
+  Step step = step_of({});
+  step.parameter = tensor;
+  return append_parameter(name, std::move(step));
+}
+
+GraphValue Graph::parameter(std::string_view name, std::function<Tensor()> kernel) {
+  Step step = step_of({});
+  step.weights = [kernel = std::move(kernel)] { return LayerWeights{kernel(), {}}; };
+  return append_parameter(name, std::move(step));
 }
 
 GraphValue Graph::activate(GraphValue x, Activation f) {

@@ -79,9 +79,19 @@ class Graph {
   /// so that it may compute them, with their gradients, from tensors of the layer.
   GraphValue linear(GraphValue x, std::string_view name, std::function<LayerWeights()> weights,
                     std::string_view suffix = "");
+  /// UNIDIRECTIONAL_SEQUENCE_LSTM of sequences x [steps, features], whose states begin at 0: h
+  /// behind every step, [steps, units]. `kernels` are eight parameters, [units, features] of x and
+  /// [units, units] of h, each for the gates i, f, c, o; `bias`, called in every step, gives [4 *
+  /// units].
+  GraphValue sequence_lstm(GraphValue x, std::span<const GraphValue> kernels,
+                           std::function<Tensor()> bias, std::string_view suffix = "");
   /// A tensor of the layer that operators read, of any shape and without a batch axis. Quantized,
   /// it has a quantizer named `name`; `tensor` may need a gradient.
   GraphValue parameter(std::string_view name, const Tensor& tensor);
+  /// A kernel that an operator without weights reads: `kernel` is called in every step, so that it
+  /// may compute it, with its gradient, from tensors of the layer. Quantized, it is symmetric and
+  /// has one scale.
+  GraphValue parameter(std::string_view name, std::function<Tensor()> kernel);
   /// f(x); x itself for Activation::none.
   GraphValue activate(GraphValue x, Activation f);
   /// Lets the range of a result that is measured end `reach` below the largest value of each row,
@@ -158,6 +168,8 @@ class Graph {
  private:
   Step step_of(std::span<const GraphValue> inputs) const;
   GraphValue append(Step step, const Shape& shape, std::string_view suffix);
+  GraphValue append_op(Step step, std::span<const GraphValue> inputs, std::string_view suffix);
+  GraphValue append_parameter(std::string_view name, Step step);
   Step step_of_example(GraphValue x) const;
   void number_earlier(const std::string& suffix);
   void require_tensor_name(std::string_view name) const;

@@ -209,6 +209,10 @@ class Layer {
   /// place of those of weights(). Throws InvalidArgument for a layer without a kernel.
   Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const;
 
+  /// Tells a layer that is being quantized the rounding mode, before its operators are asked for:
+  /// for one that computes other operators then.
+  virtual void quantize_for(Rounding /*rounding*/) {}
+
   /// What quantizes the layer, which came from quantize_model() or quantize_apply(); none for a
   /// layer in float.
   virtual std::optional<LayerQuantizers> quantized_by() const;

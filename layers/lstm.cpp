@@ -1,13 +1,91 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/lstm.h>
+#include <octet/layers/program/float_operators.h>
+
+#include <utility>
 
 namespace octet {
 
-LSTM::LSTM(Index units, LSTMOptions options)
-    : Recurrent(kType, units, std::move(options),
-                {.gates = {"i", "f", "c", "o"}, .states = 2, .starts_open = "f"}) {}
+LSTM::LSTM(Index units, LSTMOptions given)
+    : Recurrent(kType, units, std::move(given),
+                {.gates = {"i", "f", "c", "o"}, .states = 2, .starts_open = "f"}) {
+  const LSTMOptions& o = options();
+  if (!o.fused) return;
+  const std::string_view other = o.masked                     ? "masked"
+                                 : o.recurrent_dropout > 0.0F ? "recurrent_dropout"
+                                 : o.truncation > 0           ? "truncation"
+                                 : o.go_backwards             ? "go_backwards"
+                                                              : "";
+  if (other.empty()) return;
+  throw InvalidArgument(fmt::format(
+      "LSTM: expected fused without {}, which UNIDIRECTIONAL_SEQUENCE_LSTM does not have, found "
+      "both; leave fused out",
+      other));
+}
+
+std::vector<GraphValue> LSTM::emit(Graph& g, std::span<const GraphValue> inputs) const {
+  if (!is_one_operator()) return Recurrent::emit(g, inputs);
+  if (inputs.size() > 1) {
+    throw InvalidArgument(
+        fmt::format("LSTM \"{}\": expected a fused layer without first states, found {} inputs; "
+                    "leave fused out",
+                    name(), inputs.size()));
+  }
+  std::vector<GraphValue> kernels;
+  const auto& gates = cell().gates;
+  for (std::size_t i = 0; i < gates.size(); ++i) {
+    kernels.push_back(g.parameter(fmt::format("kernel_{}", gates[i]),
+                                  [this, i] { return transpose(input_weights(i).kernel); }));
+  }
+  for (std::size_t i = 0; i < gates.size(); ++i) {
+    kernels.push_back(g.parameter(fmt::format("recurrent_kernel_{}", gates[i]),
+                                  [this, i] { return transpose(recurrent_weights(i).kernel); }));
+  }
+  const bool gives_all = options().return_sequences;
+  const GraphValue h = g.sequence_lstm(
+      read_input(g, inputs[0]), kernels, [this] { return bias(); }, gives_all ? "" : "/sequence");
+  if (gives_all) return {h};
+  const Index steps = g.shape(h)[0];
+  const GraphValue last = g.slice(h, {{steps - 1, steps}, {0, units()}}, "/last");
+  return {g.reshape(last, {units()})};
+}
+
+/// The formulas of LSTM, of kernels that lie as the operator reads them, [units, depth].
+Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
+  constexpr std::size_t kGates = 4;
+  if (call.x.size() != 1 + 2 * kGates) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected UNIDIRECTIONAL_SEQUENCE_LSTM to read sequences and eight kernels, "
+        "found {} inputs",
+        call.owner(), call.x.size()));
+  }
+  const Tensor& x = call.x[0];
+  const Index batch = x.dim(0);
+  const Index units = call.x[1].dim(0);
+  const auto side_by_side = [&](std::size_t first) {
+    const auto kernels = call.x.subspan(first, kGates);
+    return transpose(concatenate({kernels.begin(), kernels.end()}));
+  };
+  const Tensor of_x = linear(x, side_by_side(1), call.step.weights().bias);
+  const Tensor recurrent = side_by_side(1 + kGates);
+  Tensor h = Tensor::zeros({batch, units});
+  Tensor c = h;
+  std::vector<Tensor> states;
+  for (Index t = 0; t < x.dim(1); ++t) {
+    const Tensor row = slice(of_x, {{0, batch}, {t, t + 1}, {0, of_x.dim(2)}});
+    const Tensor sums = add(row.reshape({batch, of_x.dim(2)}), matmul(h, recurrent));
+    const auto gate = [&](Index i) {
+      return slice(sums, {{0, batch}, {i * units, (i + 1) * units}});
+    };
+    c = add(mul(sigmoid(gate(1)), c), mul(sigmoid(gate(0)), octet::tanh(gate(2))));
+    h = mul(sigmoid(gate(3)), octet::tanh(c));
+    states.push_back(h.reshape({batch, 1, units}));
+  }
+  return concatenate(states, 1);
+}
 
 std::vector<GraphValue> LSTM::step(Graph& g, std::span<const GraphValue> x,
                                    std::span<const GraphValue> states) const {

@@ -17,16 +17,27 @@ using LSTMOptions = RecurrentOptions;
 /// Parameters, first states, h and c, and quantization: see Recurrent; the gates are in the order
 /// i, f, c, o, and the bias of f starts at 1 (Jozefowicz et al., 2015). step_model() makes the
 /// model that goes through a sequence step by step. Files hold the operators of these formulas,
-/// which every runtime has, not the fused UNIDIRECTIONAL_SEQUENCE_LSTM.
+/// which every runtime has, unless LSTMOptions::fused asks for UNIDIRECTIONAL_SEQUENCE_LSTM.
+///
+/// `fused`: quantized under rounding mode double or q15 the layer is that operator, as TFLite Micro
+/// computes it: one scale for each kernel of a gate, gates in units of 2^-12, a cell state of int16
+/// in units of 2^-11, which saturates at 16, and h with the scale of the result. In float and under
+/// other modes, whose runtimes compute it otherwise, and where the layer goes backwards, it is made
+/// of single operators. Sequences begin with states of 0; the state is no input and no output, so
+/// that step_model() refuses the layer, as do the exporters to ONNX and C. A .tflite file keeps
+/// both states in variable tensors, which TFLite Micro carries on from call to call: reset them in
+/// front of each sequence.
 class LSTM : public Recurrent {
  public:
   static constexpr std::string_view kType = "LSTM";
   static std::unique_ptr<Layer> make(const Description& d) { return make_recurrent<LSTM>(d); }
 
-  /// Throws InvalidArgument for less than 1 unit, or more than tensors hold.
+  /// Throws InvalidArgument for less than 1 unit, or more than tensors hold, and for a fused layer
+  /// that is masked, drops parts of its state, truncates gradients or goes backwards.
   explicit LSTM(Index units, LSTMOptions options = {});
 
   std::string_view type() const override { return kType; }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<LSTM>(*this); }
 
  protected:

@@ -18,6 +18,10 @@ Recurrent::Recurrent(std::string_view type, Index units, RecurrentOptions option
     throw InvalidArgument(
         fmt::format("{}: expected reset_after to be left out, which GRU alone has", type));
   }
+  if (options_.fused && type != "LSTM") {
+    throw InvalidArgument(
+        fmt::format("{}: expected fused to be left out, which LSTM alone has", type));
+  }
   // Behind a state that was reset, a second bias would do what the first does.
   if (!options_.reset_after) cell_.has_recurrent_bias = false;
   if (units < 1) {
@@ -42,6 +46,7 @@ Recurrent::Recurrent(const Recurrent& other)
       units_(other.units_),
       options_(other.options_),
       cell_(other.cell_),
+      has_operator_(other.has_operator_),
       kernel_(clone_leaf(other.kernel_)),
       recurrent_kernel_(clone_leaf(other.recurrent_kernel_)),
       bias_(clone_leaf(other.bias_)) {}
@@ -63,8 +68,13 @@ GraphValue Recurrent::read_state(Graph& g, GraphValue h) const {
   return g.function({&h, 1}, g.shape(h), drop_channels(options_.recurrent_dropout));
 }
 
+GraphValue Recurrent::read_input(Graph& g, GraphValue x) const {
+  if (options_.dropout == 0.0F) return x;
+  return g.function({&x, 1}, g.shape(x), drop_channels(options_.dropout));
+}
+
 GraphValue Recurrent::recurrent_product(Graph& g, GraphValue h, std::size_t i) const {
-  const auto weights = [this, i] { return gate(recurrent_kernel_, 1, i); };
+  const auto weights = [this, i] { return recurrent_weights(i); };
   return g.linear(h, fmt::format("recurrent_kernel_{}", cell_.gates[i]), weights,
                   fmt::format("/recurrent_{}", cell_.gates[i]));
 }
@@ -98,13 +108,10 @@ TensorFunction gradient_gate(bool passes) {
 }  // namespace
 
 std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> inputs) const {
-  GraphValue read = inputs[0];
-  if (options_.dropout > 0.0F) {
-    read = g.function({&read, 1}, g.shape(read), drop_channels(options_.dropout));
-  }
+  const GraphValue read = read_input(g, inputs[0]);
   std::vector<GraphValue> x;
   for (std::size_t i = 0; i < cell_.gates.size(); ++i) {
-    const auto weights = [this, i] { return gate(kernel_, 0, i); };
+    const auto weights = [this, i] { return input_weights(i); };
     x.push_back(g.linear(read, fmt::format("kernel_{}", cell_.gates[i]), weights,
                          fmt::format("/input_{}", cell_.gates[i])));
   }
@@ -146,6 +153,11 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
   return results;
 }
 
+void Recurrent::quantize_for(Rounding rounding) {
+  has_operator_ =
+      options_.fused && (rounding == Rounding::double_rounding || rounding == Rounding::q15);
+}
+
 LayerTensors Recurrent::tensors() const {
   return {.parameters = {
               {"kernel", kernel_}, {"recurrent_kernel", recurrent_kernel_}, {"bias", bias_}}};
@@ -162,6 +174,7 @@ void Recurrent::describe(Description& description) const {
   if (options_.truncation > 0) description.set("truncation", options_.truncation);
   if (!options_.reset_after) description.set("reset_after", false);
   if (options_.go_backwards) description.set("go_backwards", true);
+  if (options_.fused) description.set("fused", true);
 }
 
 Index Recurrent::units_of(const Description& description) { return description.integer("units"); }
@@ -176,6 +189,7 @@ RecurrentOptions Recurrent::options_of(const Description& description) {
   if (description.has("truncation")) options.truncation = description.integer("truncation");
   if (description.has("reset_after")) options.reset_after = description.flag("reset_after");
   if (description.has("go_backwards")) options.go_backwards = description.flag("go_backwards");
+  if (description.has("fused")) options.fused = description.flag("fused");
   return options;
 }
 

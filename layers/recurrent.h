@@ -26,6 +26,9 @@ struct RecurrentOptions {
   /// ONNX do with direction reverse: the result of a step stays at its place, where Keras would
   /// give all steps in the order in which they were computed.
   bool go_backwards = false;
+  /// LSTM alone: whether the quantized layer is one operator where the rounding mode has it; see
+  /// LSTM.
+  bool fused = false;
   std::string name{};
 };
 
@@ -45,11 +48,14 @@ class Recurrent : public Layer {
   std::size_t state_count() const { return cell_.states; }
   bool masked() const { return options_.masked; }
   bool goes_backwards() const { return options_.go_backwards; }
+  /// Whether the layer, quantized, is a single operator; see LSTM.
+  bool is_one_operator() const { return has_operator_ && !options_.go_backwards; }
   /// Makes the layer go through sequences in the other direction.
   void turn_around() { options_.go_backwards = !options_.go_backwards; }
 
   /// Returns the result, and beside it the states but the first behind the last step.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
+  void quantize_for(Rounding rounding) override;
   LayerTensors tensors() const override;
   void describe(Description& description) const override;
 
@@ -80,6 +86,14 @@ class Recurrent : public Layer {
   GraphValue recurrent_product(Graph& graph, GraphValue h, std::size_t i) const;
   /// h Ug of every gate.
   std::vector<GraphValue> recurrent_products(Graph& graph, GraphValue h) const;
+  /// The sequences as gates read them: while training, features of them are dropped.
+  GraphValue read_input(Graph& graph, GraphValue x) const;
+  const Cell& cell() const { return cell_; }
+  Index units() const { return units_; }
+  /// Wg and bg of the gate number `i`, and Ug.
+  LayerWeights input_weights(std::size_t i) const { return gate(kernel_, 0, i); }
+  LayerWeights recurrent_weights(std::size_t i) const { return gate(recurrent_kernel_, 1, i); }
+  const Tensor& bias() const { return bias_; }
 
   void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
@@ -102,6 +116,8 @@ class Recurrent : public Layer {
   Index units_;
   RecurrentOptions options_;
   Cell cell_;
+  /// Whether the layer is fused and the rounding mode has its operator.
+  bool has_operator_ = false;
   Tensor kernel_;
   Tensor recurrent_kernel_;
   Tensor bias_;

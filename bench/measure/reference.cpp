@@ -27,7 +27,7 @@ Model convolutions(const Reference& of) {
 template <class Layer>
 Model recurrent(const Reference& of) {
   Model model{std::string(of.name)};
-  const Value states = model.add(Layer(of.channels), model.input(of.example));
+  const Value states = model.add(Layer(of.channels, {.fused = of.fused}), model.input(of.example));
   model.output(model.add(Dense(of.classes, Activation::softmax), states));
   return model;
 }
@@ -75,7 +75,7 @@ Model unbuilt(const Reference& of) {
 }  // namespace
 
 std::span<const Reference> references() {
-  static const std::array<Reference, 12> all = {{{"mlp", {784}, 10},
+  static const std::array<Reference, 14> all = {{{"mlp", {784}, 10},
                                                  {"lenet5", {28, 28, 1}, 10},
                                                  {"dscnn", {49, 10, 1}, 12},
                                                  {"resnet8", {32, 32, 3}, 10},
@@ -85,6 +85,8 @@ std::span<const Reference> references() {
                                                  {"gru128", {50, 128}, 10, 128},
                                                  {"lstm64", {50, 64}, 10, 64},
                                                  {"lstm128", {50, 128}, 10, 128},
+                                                 {"lstm64_fused", {50, 64}, 10, 64, true},
+                                                 {"lstm128_fused", {50, 128}, 10, 128, true},
                                                  {"tcn", {100, 16}, 10, 32},
                                                  {"attention", {64, 64}, 10, 64}}};
   return all;
@@ -113,7 +115,7 @@ Model make_network(const Reference& of) {
 Model quantized(const Reference& of) {
   // Examples that give activations their ranges.
   constexpr Index kCalibration = 2;
-  Model model = quantize_model(make_network(of));
+  Model model = quantize_model(make_network(of), of.quantize_options());
   calibrate(model, Tensor::uniform(of.example.with_batch(kCalibration), Random(1), 0.0F, 1.0F));
   return model;
 }

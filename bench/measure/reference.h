@@ -23,10 +23,16 @@ struct Reference {
   int classes = 10;
   /// Channels of `convolutions`, units or features of networks for sequences; 0 for others.
   Index channels = 0;
+  /// Whether its LSTM is fused, quantized under rounding mode double.
+  bool fused = false;
+
+  QuantizeOptions quantize_options() const {
+    return {.rounding = fused ? Rounding::double_rounding : Rounding::fp32};
+  }
 };
 
 /// mlp (784-256-128-10), lenet5, dscnn, resnet8, mobilenet, autoencoder, and networks for
-/// sequences: gru64, gru128, lstm64, lstm128, tcn and attention.
+/// sequences: gru64, gru128, lstm64, lstm128, lstm64_fused, lstm128_fused, tcn and attention.
 std::span<const Reference> references();
 
 /// Returns the network of that name, or `convolutions` of the size given. Throws InvalidArgument

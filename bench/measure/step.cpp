@@ -59,7 +59,7 @@ class StepTimes : public Callback {
 nlohmann::json measure_steps(const StepRequest& request) {
   const Reference of = reference(request.network, request.of);
   Model model = make_network(of);
-  if (request.quantized) model = quantize_model(model);
+  if (request.quantized) model = quantize_model(model, of.quantize_options());
   TrainerOptions options{.batch_size = request.batch, .backward = request.backward};
   if (of.classes == 0) options.loss = mean_squared_error();
   Trainer trainer(model, Adam(), options);

@@ -25,7 +25,8 @@ COperator c_forms::svdf() { return {.reads_all_inputs = false, .make = refuse_sv
 
 void onnx_forms::unidirectional_sequence_lstm(OnnxNodes& /*nodes*/, const Operands& /*operands*/) {
   throw InvalidArgument(
-      "ONNX has no LSTM of integers; a layer LSTM is written as the operators that it is made of");
+      "ONNX has no LSTM of integers; a layer LSTM is written as the operators that it is made of "
+      "unless LSTMOptions::fused is set");
 }
 
 /// The plan refuses the int16 of its cell state.

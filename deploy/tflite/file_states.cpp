@@ -11,12 +11,24 @@
 namespace octet::detail {
 namespace {
 
+/// Whether a tensor is a constant of nothing but the real value 0.
+bool is_zero(const ModelTensor& tensor) {
+  if (!tensor.is_constant() || tensor.quantization.per_channel()) return false;
+  const std::int32_t zero_point = tensor.quantization.zero_point();
+  const auto all_are = [&]<class T>(T /*type*/) {
+    return std::ranges::all_of(values_of<T>(tensor), [&](T v) { return v == zero_point; });
+  };
+  if (tensor.dtype == DType::int16) return all_are(std::int16_t{});
+  return tensor.dtype == DType::int8 && all_are(std::int8_t{});
+}
+
 class StateTaker {
  public:
   explicit StateTaker(IntegerModel& model) : model_(model), states_(kept_states(model)) {}
 
   FileStates take(TfliteStates form) {
     for (Operator& op : model_.operators) take_changed(op);
+    if (of_one_call_ > 0) mark_one_call();
     if (form == TfliteStates::variables) take_resources();
     drop_ends();
     drop_tensors();
@@ -27,12 +39,21 @@ class StateTaker {
   std::int32_t input_of(const CarriedState& state) const { return model_.inputs[state.input]; }
   std::int32_t output_of(const CarriedState& state) const { return model_.outputs[state.output]; }
 
+  ModelTensor& tensor(std::int32_t i) { return model_.tensors[static_cast<std::size_t>(i)]; }
+
   /// The outputs for variable tensors go, as do the states.
   void take_changed(Operator& op) {
     const auto states = definition(op.code).file_states;
     for (std::size_t i = 0; i < states.size(); ++i) {
       const std::int32_t before = op.inputs[states[i]];
       const std::int32_t next = op.outputs[i + 1];
+      if (is_zero(tensor(before)) && readers_of(model_, next) == 0) {
+        tensor(before).data.clear();
+        taken_.changed.insert(before);
+        dropped_.insert(next);
+        ++of_one_call_;
+        continue;
+      }
       const auto found = std::ranges::find_if(states_.states, [&](const CarriedState& state) {
         return input_of(state) == before && output_of(state) == next;
       });
@@ -41,14 +62,24 @@ class StateTaker {
         throw InvalidArgument(fmt::format(
             "to_tflite: {} '{}': expected its state '{}' to be carried and no result, as variable "
             "tensors of a file are, found others; name its states by keep_states()",
-            to_string(op.code), model_.tensors[static_cast<std::size_t>(op.outputs[0])].name,
-            model_.tensors[static_cast<std::size_t>(before)].name));
+            to_string(op.code), tensor(op.outputs[0]).name, tensor(before).name));
       }
       taken_.changed.insert(before);
       dropped_.insert(next);
       drop(*found);
     }
     op.outputs.resize(op.outputs.size() - states.size());
+  }
+
+  void mark_one_call() {
+    if (of_one_call_ == taken_.changed.size()) {
+      model_.metadata[kStatesOfOneCall] = "true";
+      return;
+    }
+    throw InvalidArgument(
+        "to_tflite: expected the variable tensors of all operators to be carried on, or all to "
+        "begin "
+        "at 0 in each call, found both; a file has one or the other");
   }
 
   void take_resources() {
@@ -129,6 +160,8 @@ class StateTaker {
   std::set<std::size_t> inputs_;
   std::set<std::size_t> outputs_;
   std::set<std::int32_t> dropped_;
+  /// How many variable tensors are constants of 0 in the model.
+  std::size_t of_one_call_ = 0;
 };
 
 }  // namespace

@@ -8,6 +8,10 @@
 
 namespace octet::detail {
 
+/// Metadata of files whose variable tensors begin at 0 in each call: of a whole sequence, whose
+/// states are constants of 0 in the model.
+inline constexpr const char* kStatesOfOneCall = "octet.states_of_one_call";
+
 /// The states of a model that is being written which are no inputs and outputs of the file.
 struct FileStates {
   /// A resource variable: the tensors that it is read into and assigned from.

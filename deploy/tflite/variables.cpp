@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/printable.h>
 #include <octet/deploy/tflite/file_access.h>
+#include <octet/deploy/tflite/file_states.h>
 #include <octet/deploy/tflite/variables.h>
 
 #include <algorithm>
@@ -235,6 +236,22 @@ void Variables::finish_resources(CarriedStates& states, Draft draft) {
   }
 }
 
+/// Makes a constant of the real value 0 of a variable tensor.
+void Variables::make_zero(ModelTensor& tensor) {
+  const auto size = static_cast<std::size_t>(tensor.size());
+  budget_->take(size * size_of(tensor.dtype));
+  if (tensor.dtype == DType::int8) {
+    tensor.data.assign(size, static_cast<std::uint8_t>(tensor.quantization.zero_point()));
+    return;
+  }
+  if (tensor.dtype == DType::int16) {
+    tensor.data.assign(2 * size, 0);
+    return;
+  }
+  fail_tflite("variable tensor '{}': expected int8 or int16 as the state of one call, found {}",
+              tensor.name, to_string(tensor.dtype));
+}
+
 void Variables::finish(Draft draft) {
   const std::size_t graphs = size_or_zero(file_->subgraphs());
   if (graphs != initializers_.size() + 1) {
@@ -248,8 +265,13 @@ void Variables::finish(Draft draft) {
   CarriedStates states = kept_states(model);
   if (states.states.empty()) states.results = model.outputs.size();
   finish_resources(states, draft);
+  const bool begin_anew = model.metadata.erase(kStatesOfOneCall) > 0;
   for (const auto& [tensor, next] : changed_) {
-    add_state(tensor, next, states, draft);
+    if (begin_anew) {
+      make_zero(draft.tensor(tensor));
+    } else {
+      add_state(tensor, next, states, draft);
+    }
   }
   if (states.states.empty()) return;
   try {

@@ -80,6 +80,7 @@ class Variables {
   const tflite::Tensor* tensor_of(std::int32_t index) const;
   static void add_state(std::int32_t before, std::int32_t next, CarriedStates& states, Draft draft);
   void finish_resources(CarriedStates& states, Draft draft);
+  void make_zero(ModelTensor& tensor);
   static void check_initial(const Variable& variable, const ModelTensor& read);
 
   const tflite::Model* file_;

@@ -162,7 +162,6 @@ Tensor float_forms::split(const FloatCall& call) { refuse_to_train(call); }
 Tensor float_forms::squeeze(const FloatCall& call) { refuse_to_train(call); }
 Tensor float_forms::svdf(const FloatCall& call) { refuse_to_train(call); }
 Tensor float_forms::transpose_conv(const FloatCall& call) { refuse_to_train(call); }
-Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) { refuse_to_train(call); }
 
 Tensor float_operator(const Step& step, const Shape& result, std::span<const Tensor> x) {
   using Form = Tensor (*)(const FloatCall& call);

@@ -30,7 +30,7 @@ Tensor run_in_floats(const Step& step, const StepInputs& in) {
     case Step::Kind::function:
       return step.function.run(in.x, in.context, step.clamp);
     case Step::Kind::parameter:
-      return step.parameter;
+      return parameter_of(step);
     case Step::Kind::quantize:
     case Step::Kind::requantize:
       break;

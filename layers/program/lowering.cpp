@@ -249,6 +249,9 @@ std::int32_t Lowering::lookup(const Current& now, std::span<const std::int32_t> 
 std::int32_t Lowering::operation(const Current& now, std::span<const std::int32_t> inputs) {
   const Step& step = now.step;
   if (step.code == OpCode::gather) return lookup(now, inputs);
+  if (step.code == OpCode::unidirectional_sequence_lstm) {
+    return sequence_lstm(now, {inputs.begin(), inputs.end()});
+  }
   std::vector<std::int32_t> read(inputs.begin(), inputs.end());
   if (!now.on_integers) {
     for (std::int32_t& input : read) input = reals_of(input);

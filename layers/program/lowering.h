@@ -92,8 +92,11 @@ class Lowering {
   std::vector<std::int32_t> integer_weights(const Current& now, const LayerWeights& weights,
                                             std::int32_t input);
   void widen_int16_result(std::size_t unit_axis);
-  std::int32_t integer_bias(const Current& now, std::vector<std::int32_t> values,
-                            QuantParams params, bool wide);
+  std::int32_t integer_bias(const Current& now, const std::string& name,
+                            std::vector<std::int32_t> values, QuantParams params, bool wide);
+  std::int32_t sequence_lstm(const Current& now, std::vector<std::int32_t> operands);
+  void bound_sums(const Current& now, std::int32_t weights, std::span<const std::int32_t> bias,
+                  std::int32_t read);
   std::int32_t finish_output(std::int32_t last);
 
   LowerOptions options_;

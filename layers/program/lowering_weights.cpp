@@ -173,7 +173,7 @@ std::int32_t Lowering::parameter(const Current& now) {
   const auto [at, is_new] = parameters_.try_emplace({now.step.layer, now.step.weights_name});
   if (!is_new) return at->second;
   const StepScheme* scheme = now.step.scheme.get();
-  const Tensor values = now.step.parameter.detach();
+  const Tensor values = parameter_of(now.step).detach();
   const bool is_quantized = scheme != nullptr && scheme->result != nullptr;
   at->second =
       is_quantized
@@ -224,7 +224,8 @@ std::vector<std::int32_t> Lowering::integer_weights(const Current& now, const La
   if (!codes.bias.empty()) {
     QuantParams bias = codes.weight_params;
     for (float& scale : bias.scales) scale *= read.scale();
-    constants.push_back(integer_bias(now, std::move(codes.bias), std::move(bias), wide));
+    constants.push_back(
+        integer_bias(now, bias_name(now.step), std::move(codes.bias), std::move(bias), wide));
   }
   return constants;
 }
@@ -240,11 +241,10 @@ void Lowering::widen_int16_result(std::size_t unit_axis) {
 }
 
 /// A bias of int32, or of int64 for sums of int16 codes.
-std::int32_t Lowering::integer_bias(const Current& now, std::vector<std::int32_t> codes,
-                                    QuantParams grid, bool wide) {
+std::int32_t Lowering::integer_bias(const Current& now, const std::string& name,
+                                    std::vector<std::int32_t> codes, QuantParams grid, bool wide) {
   const DType type = wide ? DType::int64 : DType::int32;
   std::tie(grid.qmin, grid.qmax) = integer_limits(type);
-  const std::string name = bias_name(now.step);
   const auto units = static_cast<std::int32_t>(codes.size());
   if (!wide) {
     return shared_constant(now, name, type, {units}, std::span<const std::int32_t>(codes), grid);

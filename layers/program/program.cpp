@@ -54,6 +54,10 @@ LayerWeights weights_of(const Step& step, const StepInputs& in) {
   return in.weights != nullptr ? *in.weights : weights_of(step);
 }
 
+Tensor parameter_of(const Step& step) {
+  return step.weights ? step.weights().kernel : step.parameter;
+}
+
 void count_readers(Program& program) {
   for (const Step& step : program.steps) {
     for (const std::size_t input : step.inputs) ++program.values[input].readers;

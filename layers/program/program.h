@@ -89,9 +89,10 @@ struct Step {
   /// the batch and each other axis; the permutation, the batch in front.
   std::vector<std::int32_t> numbers{};
   TensorFunction function{};
-  /// The tensor of a step of kind parameter.
+  /// The tensor of a step of kind parameter; see parameter_of().
   Tensor parameter{};
-  /// Returns the weights of a step of kind linear that are not Layer::weights().
+  /// Returns the weights of a step of kind linear that are not Layer::weights(), the kernel that a
+  /// step of kind parameter computes, or the bias of a step of kind op.
   std::function<LayerWeights()> weights{};
   /// The name in the layer of these weights, or of the parameter of a step of kind parameter.
   std::string weights_name{};
@@ -173,6 +174,9 @@ LayerWeights weights_of(const Step& step);
 
 /// Returns the weights in `in` where it has them, else weights_of() the step.
 LayerWeights weights_of(const Step& step, const StepInputs& in);
+
+/// The tensor of a step of kind parameter as it is now.
+Tensor parameter_of(const Step& step);
 
 /// Counts the readers of all values, once all layers have emitted.
 void count_readers(Program& program);

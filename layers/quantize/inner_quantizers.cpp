@@ -74,7 +74,9 @@ std::unique_ptr<Quantizer> QuantizeWrapper::new_inner_quantizer(const Step& step
     return std::make_unique<FixedQuantizer>(-1.0F, 1.0F, activation_spec(config_->options()));
   }
   if (of_kernel) return config_->parameter_quantizer(*layer_, weights_of(step).unit_axis);
-  if (step.kind == Step::Kind::parameter) return config_->parameter_quantizer(*layer_, -1);
+  if (step.kind == Step::Kind::parameter) {
+    return config_->parameter_quantizer(*layer_, step.weights ? QuantizeConfig::kOneScale : -1);
+  }
   return is_factor ? config_->factor_quantizer(*layer_) : config_->activation_quantizer(*layer_);
 }
 
@@ -140,7 +142,7 @@ std::vector<std::pair<Quantizer*, Tensor>> QuantizeWrapper::trained_tensors() co
     Quantizer* const quantizer = is_tensor ? inner_[inner.slot].get() : nullptr;
     const auto same = [&](const auto& other) { return other.first == quantizer; };
     if (quantizer == nullptr || std::ranges::any_of(trained, same)) continue;
-    trained.emplace_back(quantizer, inner.is_kernel ? weights_of(step).kernel : step.parameter);
+    trained.emplace_back(quantizer, inner.is_kernel ? weights_of(step).kernel : parameter_of(step));
   }
   return trained;
 }

@@ -205,6 +205,7 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::kernel_quantizer(const Lay
 std::unique_ptr<Quantizer> QuantizeConfig::parameter_quantizer(const Layer& /*layer*/,
                                                                int unit_axis) const {
   if (unit_axis >= 0) return for_kernel(unit_axis, options());
+  if (unit_axis == kOneScale) return for_kernel(-1, options());
   return std::make_unique<LastValueQuantizer>(activation_spec(options()), options().range_start);
 }
 

@@ -121,9 +121,11 @@ class QuantizeConfig {
     return activation_quantizer(layer);
   }
   /// For a tensor that a layer without weights() trains: a kernel of Graph::linear(), whose units
-  /// lie along `unit_axis`, or a Graph::parameter(), for which that is -1. The default scheme
-  /// quantizes a kernel as kernel_quantizer() does, and any other tensor per tensor to 8 bits,
-  /// asymmetric, or to the 16 bits of activations, from the range that it has now.
+  /// lie along `unit_axis`, a kernel that is a Graph::parameter(), for which that is kOneScale, or
+  /// another Graph::parameter(), for which it is -1. The default scheme quantizes a kernel as
+  /// kernel_quantizer() does, one of kOneScale per tensor, and any other tensor per tensor to 8
+  /// bits, asymmetric, or to the 16 bits of activations, from the range that it has now.
+  static constexpr int kOneScale = -2;
   virtual std::unique_ptr<Quantizer> parameter_quantizer(const Layer& layer, int unit_axis) const;
 
  private:

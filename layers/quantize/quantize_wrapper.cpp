@@ -25,6 +25,7 @@ QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
   if (layer_ == nullptr || config_ == nullptr) {
     throw InvalidArgument("QuantizeWrapper: expected a layer and a QuantizeConfig, found null");
   }
+  layer_->quantize_for(config_->options().rounding);
   set_activation(layer_->activation());
   if (has_kernel()) {
     kernel_ = config_->kernel_quantizer(*layer_);
