@@ -55,8 +55,8 @@ std::vector<GraphValue> LSTM::emit(Graph& g, std::span<const GraphValue> inputs)
 
 /// The formulas of LSTM, of kernels that lie as the operator reads them, [units, depth].
 Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
-  constexpr std::size_t kGates = 4;
-  if (call.x.size() != 1 + 2 * kGates) {
+  constexpr std::size_t kGateCount = 4;
+  if (call.x.size() != 1 + 2 * kGateCount) {
     throw InvalidArgument(fmt::format(
         "{}: expected UNIDIRECTIONAL_SEQUENCE_LSTM to read sequences and eight kernels, "
         "found {} inputs",
@@ -66,11 +66,11 @@ Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
   const Index batch = x.dim(0);
   const Index units = call.x[1].dim(0);
   const auto side_by_side = [&](std::size_t first) {
-    const auto kernels = call.x.subspan(first, kGates);
+    const auto kernels = call.x.subspan(first, kGateCount);
     return transpose(concatenate({kernels.begin(), kernels.end()}));
   };
   const Tensor of_x = linear(x, side_by_side(1), call.step.weights().bias);
-  const Tensor recurrent = side_by_side(1 + kGates);
+  const Tensor recurrent = side_by_side(1 + kGateCount);
   Tensor h = Tensor::zeros({batch, units});
   Tensor c = h;
   std::vector<Tensor> states;

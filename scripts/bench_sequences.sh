@@ -19,12 +19,12 @@ least() { printf '%s\n' "$@" | sort -g | head -1; }
 
 echo "| network | batch | PyTorch, float | Octet, float | Octet, quantized | float to PyTorch | quantized to float |"
 echo "| --- | --- | --- | --- | --- | --- | --- |"
-for network in gru64 gru128 lstm64 lstm128 tcn attention; do
+for network in gru64 gru128 lstm64 lstm64_fused lstm128 lstm128_fused tcn attention; do
   for batch in 32 128; do
     peers=() floats=() integers=()
     for ((round = 0; round < rounds; ++round)); do
       if [ -n "$has_torch" ]; then
-        peers+=("$(quickest "${tuned[@]}" OMP_NUM_THREADS=1 /usr/bin/python3 bench/peers/torch_sequences.py $network $batch 1 "$seconds")")
+        peers+=("$(quickest "${tuned[@]}" OMP_NUM_THREADS=1 /usr/bin/python3 bench/peers/torch_sequences.py ${network%_fused} $batch 1 "$seconds")")
       fi
       for mode in float qat; do
         took=$(quickest "$measure" --threads 1 step --network $network --mode $mode --batch $batch --steps 12 \

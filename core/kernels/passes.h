@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/arithmetic/fixed_point.h>
 #include <octet/core/kernels/adam_step.h>
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/shape.h>
@@ -8,8 +9,6 @@
 #include <cstdint>
 
 namespace octet {
-
-struct QuantizedMultiplier;
 
 /// A grid of codes: q = clamp(round(x / scale) + zero_point, qmin, qmax).
 struct CodeGrid {
@@ -167,6 +166,33 @@ struct ColumnNorm {
   bool clamps;
 };
 
+/// The sigmoid of int16 by 256 points and lines between them: q lies at round(factor q / 2^shift),
+/// where no product with the half of 2^shift leaves int32.
+struct SigmoidNumbers {
+  const std::int32_t* points;
+  std::int32_t factor;
+  int shift;
+};
+
+/// One step of an LSTM on integers in double rounding: of its gates i, f, c, o, which lie behind
+/// one another and become their functions, and the cell state.
+struct LstmStep {
+  std::size_t units;
+  std::int16_t* gates;
+  /// Becomes clamp(f cell kept + i c added, -clip, clip), each product and the sum saturated.
+  std::int16_t* cell;
+  std::int16_t* tanh_of_cell;
+  /// o tanh(cell) hidden.
+  std::int32_t* result;
+  SigmoidNumbers gate;
+  SigmoidNumbers of_cell;
+  QuantizedMultiplier kept;
+  QuantizedMultiplier added;
+  QuantizedMultiplier hidden;
+  /// 32768 for none.
+  std::int32_t clip;
+};
+
 /// Loops over spans, compiled once per code path. None sums floats across lanes of a vector, so
 /// every path rounds each number in the same way and gives the same bits.
 struct Passes {
@@ -205,6 +231,12 @@ struct Passes {
   /// of a code that is d below the maximum of its row: see SoftmaxInt8. `out` may be `in` itself.
   void (*softmax_codes)(const std::int8_t* in, std::size_t rows, std::size_t row, const float* exps,
                         std::int8_t* out);
+  /// gates = of_input * input_factor + of_hidden * hidden_factor in fixed point with two roundings,
+  /// each product and the sum saturated to int16; and what LstmStep says.
+  void (*lstm_gates)(const std::int32_t* of_input, const std::int32_t* of_hidden, std::size_t size,
+                     const QuantizedMultiplier& input_factor,
+                     const QuantizedMultiplier& hidden_factor, std::int16_t* gates);
+  void (*lstm_cells)(const LstmStep& step);
   /// y[j] = clamp(y[j] + bias[j], lo, hi); NaN stays NaN.
   void (*add_bias)(float* y, std::size_t size, const float* bias, float lo, float hi);
   /// real[j] = clamp(sums[j] * scales[j], lo, hi).

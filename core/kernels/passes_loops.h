@@ -4,6 +4,7 @@
 #include <octet/core/kernels/batch_norm_loops.h>
 #include <octet/core/kernels/code_loops.h>
 #include <octet/core/kernels/depthwise_loops.h>
+#include <octet/core/kernels/lstm_loops.h>
 #include <octet/core/kernels/passes.h>
 #include <octet/core/kernels/pool_loops.h>
 #include <octet/core/kernels/reals_loops.h>
@@ -302,6 +303,8 @@ static constexpr Passes all() {
           .requantize_double = requantize_fixed<true>,
           .add_codes = add_codes,
           .softmax_codes = softmax_codes,
+          .lstm_gates = lstm_gates,
+          .lstm_cells = lstm_cells,
           .add_bias = add_bias,
           .real_sums = real_sums,
           .column_limits = column_limits<sizes.lanes>,

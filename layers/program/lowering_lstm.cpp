@@ -14,7 +14,7 @@
 namespace octet {
 namespace {
 
-constexpr std::array<std::string_view, 4> kGates = {"i", "f", "c", "o"};
+constexpr std::array<std::string_view, 4> kGateNames = {"i", "f", "c", "o"};
 /// The scale of the cell state: int16 then ends at 16, far beyond where tanh does.
 constexpr float kCellScale = 1.0F / 2048;
 
@@ -55,7 +55,7 @@ std::int32_t Lowering::sequence_lstm(const Current& now, std::vector<std::int32_
   const std::int32_t output = result(now, {&sequences, 1}, "");
   const std::int32_t units = tensor(operands[1]).shape[0];
   const Tensor bias = now.step.weights().bias.detach();
-  for (std::size_t gate = 0; gate < kGates.size(); ++gate) {
+  for (std::size_t gate = 0; gate < kGateNames.size(); ++gate) {
     const std::int32_t weights = operands[1 + gate];
     QuantParams grid = tensor(weights).quantization;
     const float read_scale = tensor(sequences).quantization.scale();
@@ -63,9 +63,9 @@ std::int32_t Lowering::sequence_lstm(const Current& now, std::vector<std::int32_
     quantize_bias(bias.span().subspan(gate * codes.size(), codes.size()),
                   bias_scales(read_scale, grid.scales), codes, now.owner);
     bound_sums(now, weights, codes, sequences);
-    bound_sums(now, operands[1 + kGates.size() + gate], {}, output);
+    bound_sums(now, operands[1 + kGateNames.size() + gate], {}, output);
     grid.scales[0] *= read_scale;
-    operands.push_back(integer_bias(now, fmt::format("bias_{}", kGates[gate]), std::move(codes),
+    operands.push_back(integer_bias(now, fmt::format("bias_{}", kGateNames[gate]), std::move(codes),
                                     std::move(grid), is_wide(sequences)));
   }
   const ModelTensor like = tensor(output);

@@ -26,8 +26,19 @@
 namespace octet {
 namespace {
 
-/// Lowers one step, as an export does, to the model that training runs it by: its inputs have the
-/// quantization parameters of `in`, its outputs are the results of all of its operators.
+/// The batch size of all inputs.
+Index one_batch(std::span<const Tensor> inputs, const std::string& owner) {
+  const Index batch = inputs.empty() ? 0 : inputs[0].dim(0);
+  for (const Tensor& x : inputs) {
+    if (x.dim(0) == batch) continue;
+    throw InvalidArgument(fmt::format("{}: expected inputs of one batch size, found {} and {}",
+                                      owner, batch, x.dim(0)));
+  }
+  return batch;
+}
+
+}  // namespace
+
 IntegerModel single_step_model(const Step& step, const StepInputs& in) {
   const std::string& owner = step.scheme->owner;
   Lowering lowering(owner);
@@ -44,19 +55,6 @@ IntegerModel single_step_model(const Step& step, const StepInputs& in) {
   lowering.finish(results);
   return std::move(lowering.model());
 }
-
-/// The batch size of all inputs.
-Index one_batch(std::span<const Tensor> inputs, const std::string& owner) {
-  const Index batch = inputs.empty() ? 0 : inputs[0].dim(0);
-  for (const Tensor& x : inputs) {
-    if (x.dim(0) == batch) continue;
-    throw InvalidArgument(fmt::format("{}: expected inputs of one batch size, found {} and {}",
-                                      owner, batch, x.dim(0)));
-  }
-  return batch;
-}
-
-}  // namespace
 
 const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
   const auto& grid = x.quantization();

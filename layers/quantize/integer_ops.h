@@ -2,6 +2,7 @@
 
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/quantizer.h>
+#include <octet/runtime/integer_model.h>
 
 #include <memory>
 #include <span>
@@ -16,6 +17,10 @@ namespace octet {
 /// Returns the quantization parameters of x. Throws InvalidArgument that names `owner` where x
 /// stores real values.
 const QuantParams& require_grid(const Tensor& x, const std::string& owner);
+
+/// Lowers one step, as an export does, to the model that training runs it by: its inputs have the
+/// quantization parameters of `in`, its outputs are the results of all of its operators.
+IntegerModel single_step_model(const Step& step, const StepInputs& in);
 
 /// Computes the operator of a step, which has a StepScheme, on integers, by the kernels that
 /// the Interpreter runs. `real` is its result in floats, or undefined where no gradient is wanted:

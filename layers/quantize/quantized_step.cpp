@@ -8,6 +8,7 @@
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/linear_operator.h>
 #include <octet/layers/quantize/integer_linear.h>
+#include <octet/layers/quantize/integer_lstm.h>
 #include <octet/layers/quantize/integer_matmul.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/oscillation.h>
@@ -196,6 +197,7 @@ Tensor measured(const Step& step, const StepInputs& in) {
   const bool by_operator = trains_on_integers(step, in.x);
   const bool trains = in.context.observes() || wants_gradient(step, in.x);
   if (by_operator && trains && is_int8_matmul(step, in)) return integer_matmul(step, in);
+  if (by_operator && trains && is_traced_lstm(step, in)) return integer_lstm(step, in);
   Tensor real;
   if (!by_operator || trains) real = run_in_floats(step, in);
   if (!by_operator) return finished(step, real, in);

@@ -82,6 +82,8 @@ std::int16_t Int16Sigmoid::operator()(std::int16_t q) const {
   return static_cast<std::int16_t>(rounded >> 8);
 }
 
+SigmoidNumbers Int16Sigmoid::numbers() const { return {points().data(), factor_, shift_}; }
+
 void check_int16_sigmoid(const OperatorView& view) {
   view.require_same_shape();
   if (view.output().dtype != DType::int16) view.fail_types();

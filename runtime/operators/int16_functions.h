@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/kernels/passes.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <cstdint>
@@ -25,6 +26,8 @@ class Int16Sigmoid {
   Int16Sigmoid(SigmoidForm form, float scale);
 
   std::int16_t operator()(std::int16_t q) const;
+  /// What a pass over vectors computes it by.
+  SigmoidNumbers numbers() const;
 
  private:
   SigmoidForm form_;

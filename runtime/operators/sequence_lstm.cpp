@@ -1,26 +1,25 @@
 #include <fmt/format.h>
+#include <octet/core/buffer.h>
 #include <octet/core/parallel.h>
-#include <octet/core/quant/requantize.h>
-#include <octet/runtime/operators/fully_connected.h>
+#include <octet/runtime/operators/gate_sums.h>
 #include <octet/runtime/operators/lstm_steps.h>
+#include <octet/runtime/operators/sequence_lstm.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 namespace octet::detail {
 namespace {
 
 // Operands: see SequenceLstmAttributes.
-constexpr std::size_t kGates = 4;
 constexpr std::size_t kInputWeights = 1;
 constexpr std::size_t kHiddenWeights = 5;
 constexpr std::size_t kBiases = 9;
 constexpr std::size_t kHidden = 13;
-constexpr std::array<const char*, kGates> kGateNames = {"input", "forget", "cell", "output"};
+constexpr std::array<const char*, kLstmGates> kGateNames = {"input", "forget", "cell", "output"};
 
 struct LstmGeometry {
   Index batch;
@@ -40,157 +39,140 @@ LstmGeometry geometry_of(const Operands& o) {
           .time_major = time_major};
 }
 
-/// Sums over the weights of one gate, rescaled.
-template <class Code>
-class GateSums {
- public:
-  using Sum = std::conditional_t<sizeof(Code) == 1, std::int32_t, std::int64_t>;
-
-  /// `values` are what operand `weights` weighs; operand `bias`, where that is not 0, is added.
-  GateSums(const KernelSource& source, const ModelTensor& values, std::size_t weights,
-           std::size_t bias, Rounding rounding)
-      : weights_(values_of<std::int8_t>(source.input(weights))),
-        depth_(source.input(weights).shape[1]),
-        requantizer_(Requantizer::fully_connected(values.quantization.scale(),
-                                                  source.input(weights).quantization.scales,
-                                                  kLstmGateScale, rounding)) {
-    const auto units = weights_.size() / static_cast<std::size_t>(depth_);
-    const auto added = bias == 0 ? std::vector<Sum>(units) : values_of<Sum>(source.input(bias));
-    const std::int64_t zero_point = values.quantization.zero_point();
-    std::vector<std::int64_t> magnitudes(units);
-    std::vector<std::int64_t> sums(units);
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
-      const std::size_t unit = i / static_cast<std::size_t>(depth_);
-      magnitudes[unit] += std::abs(weights_[i]);
-      sums[unit] += weights_[i];
-    }
-    require_fitting(magnitudes, added, stored_params(values), source.input(weights).name);
-    for (std::size_t unit = 0; unit < units; ++unit) {
-      start_.push_back(static_cast<Sum>(added[unit] - zero_point * sums[unit]));
-    }
-  }
-
-  static std::size_t bytes(const LstmGeometry& g, Index depth) {
-    return static_cast<std::size_t>(g.cells) *
-           (static_cast<std::size_t>(depth) + sizeof(Sum) + sizeof(QuantizedMultiplier));
-  }
-
-  std::int32_t operator()(const Code* values, Index unit) const {
-    const std::int8_t* weights = weights_.data() + unit * depth_;
-    Sum sum = 0;
-    for (Index i = 0; i < depth_; ++i) sum += static_cast<Sum>(values[i]) * weights[i];
-    sum += start_[static_cast<std::size_t>(unit)];
-    if constexpr (sizeof(Code) == 1) {
-      return requantizer_.apply(sum);
-    } else {
-      return requantizer_.apply_wide(sum);
-    }
-  }
-
- private:
-  void require_fitting(const std::vector<std::int64_t>& magnitudes, const std::vector<Sum>& bias,
-                       const QuantParams& values, const std::string& owner) const {
-    const std::int64_t reach = farthest_from_zero_point(values);
-    if constexpr (sizeof(Code) == 1) {
-      accumulator_bound(magnitudes, bias, reach, owner);
-    } else {
-      for (std::size_t unit = 0; unit < bias.size(); ++unit) {
-        // Far below what int64 holds, however large the bias.
-        constexpr std::int64_t kMost = std::int64_t{1} << 60;
-        const std::int64_t of_bias = std::clamp(bias[unit], -kMost, kMost);
-        requantizer_.require_fitting(magnitudes[unit] * reach + std::abs(of_bias), owner);
-      }
-    }
-  }
-
-  std::vector<std::int8_t> weights_;
-  Index depth_;
-  std::vector<Sum> start_;
-  Requantizer requantizer_;
-};
-
-/// Sequences of codes, by the functions and roundings of one runtime.
+/// Sequences of quantized values, by the functions and roundings of one runtime.
 template <class Code, class StepRules>
-class SequenceLstm final : public Kernel {
+class SequenceLstm final : public SequenceLstmKernel {
  public:
   SequenceLstm(const KernelSource& source, Rounding rounding)
       : geometry_(geometry_of(source)),
         rules_(source),
         zero_point_(source.output().quantization.zero_point()),
-        clip_(rules_.clip(source.op.as<SequenceLstmAttributes>().cell_clip)) {
-    for (std::size_t gate = 0; gate < kGates; ++gate) {
-      of_input_.emplace_back(source, source.input(), kInputWeights + gate, kBiases + gate,
-                             rounding);
-      of_hidden_.emplace_back(source, source.input(kHidden), kHiddenWeights + gate, 0, rounding);
-    }
-  }
+        of_input_(source, source.input(), kInputWeights, kBiases, rounding),
+        of_hidden_(source, source.input(kHidden), kHiddenWeights, 0, rounding) {}
 
   std::size_t bytes() const override {
-    return kGates * (GateSums<Code>::bytes(geometry_, geometry_.inputs) +
-                     GateSums<Code>::bytes(geometry_, geometry_.cells));
+    return GateSums<Code>::bytes(geometry_.cells, geometry_.inputs) +
+           GateSums<Code>::bytes(geometry_.cells, geometry_.cells);
   }
 
-  void run(const KernelArguments& a) const override {
+  std::size_t thread_bytes(Index /*samples*/) const override {
+    return sums_of(kLstmRows) * sizeof(std::int32_t) + numbers_of_row() * sizeof(std::int16_t) +
+           std::max(of_input_.thread_bytes(), of_hidden_.thread_bytes());
+  }
+
+  void run_traced(const KernelArguments& a, std::int16_t* trace) const override {
     const LstmGeometry& g = geometry_;
-    const auto work = static_cast<std::size_t>(g.steps * g.cells * (g.inputs + g.cells)) * kGates;
+    const auto work =
+        static_cast<std::size_t>(g.steps * g.cells * (g.inputs + g.cells)) * kLstmGates;
     parallel_for(static_cast<std::size_t>(a.samples * g.batch),
                  parallel_grain(Work::integer_multiply_adds, work),
                  [&](std::size_t begin, std::size_t end) {
-                   for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
-                     run_sequence(a, i / g.batch, i % g.batch);
+                   const auto last = static_cast<Index>(end);
+                   for (auto i = static_cast<Index>(begin); i < last;) {
+                     // Rows of one batch lie evenly apart, as samples of one row do.
+                     const Index left = g.batch == 1 ? last - i : g.batch - i % g.batch;
+                     const Index rows = std::min({left, last - i, kLstmRows});
+                     run_rows(a, i, rows, trace);
+                     i += rows;
                    }
                  });
   }
 
  private:
-  void run_sequence(const KernelArguments& a, Index sample, Index row) const {
+  std::size_t units() const { return static_cast<std::size_t>(geometry_.cells); }
+  /// The sums of rows over input and hidden state, and a row of results.
+  std::size_t sums_of(Index rows) const {
+    return (2 * kLstmGates * static_cast<std::size_t>(rows) + 1) * units();
+  }
+  std::size_t numbers_of_row() const { return kTraced * units(); }
+
+  /// Where row `i` of all samples begins in an operand of `values` values a row, which lie `apart`
+  /// rows apart, and how far the row behind it is.
+  template <class T>
+  std::pair<const T*, Index> rows_in(const KernelInput& operand, Index i, Index apart,
+                                     Index values) const {
     const LstmGeometry& g = geometry_;
-    const auto operand = [&]<class T>(std::size_t i, T /*type*/) {
-      return reinterpret_cast<const T*>(a.inputs[i].data +
-                                        static_cast<std::size_t>(sample) * a.inputs[i].stride);
-    };
+    const Index stride = g.batch == 1 ? static_cast<Index>(operand.stride / sizeof(T)) : 0;
+    const auto sample = static_cast<std::size_t>(i / g.batch) * operand.stride;
+    const Index row = i % g.batch * apart * values;
+    return {reinterpret_cast<const T*>(operand.data + sample) + row,
+            g.batch == 1 ? stride : apart * values};
+  }
+
+  void run_rows(const KernelArguments& a, Index first, Index rows, std::int16_t* trace) const {
+    const LstmGeometry& g = geometry_;
     const Index rows_apart = g.time_major ? 1 : g.steps;
     const Index steps_apart = g.time_major ? g.batch : 1;
-    const Index state = (sample * g.batch + row) * g.cells;
-    const Code* x = operand(0, Code{}) + row * rows_apart * g.inputs;
-    const Code* hidden = operand(kHidden, Code{}) + row * g.cells;
-    Code* y = a.to<Code>() + (sample * g.batch * g.steps + row * rows_apart) * g.cells;
-    std::int16_t* cell = a.to<std::int16_t>(2) + state;
-    std::copy_n(operand(kLstmCell, std::int16_t{}) + row * g.cells, g.cells, cell);
+    auto [x, x_stride] = rows_in<Code>(a.inputs[0], first, rows_apart, g.inputs);
+    Code* y = a.to<Code>() +
+              (first / g.batch * g.batch * g.steps + first % g.batch * rows_apart) * g.cells;
+    const Index y_stride = (g.batch == 1 ? g.steps : rows_apart) * g.cells;
+    std::int16_t* const cell = a.to<std::int16_t>(2) + first * g.cells;
+    Code* const behind = a.to<Code>(1) + first * g.cells;
+    const auto [cells, cell_stride] = rows_in<std::int16_t>(a.inputs[kLstmCell], first, 1, g.cells);
+    const auto [states, state_stride] = rows_in<Code>(a.inputs[kHidden], first, 1, g.cells);
+    for (Index row = 0; row < rows; ++row) {
+      std::copy_n(cells + row * cell_stride, g.cells, cell + row * g.cells);
+      std::copy_n(states + row * state_stride, g.cells, behind + row * g.cells);
+    }
+    const Index sums_a_row = static_cast<Index>(kLstmGates) * g.cells;
+    const ScratchBuffer<std::int32_t, SequenceLstm> sums(sums_of(kLstmRows));
+    const ScratchBuffer<std::int16_t, SequenceLstm> scratch(numbers_of_row());
+    std::int32_t* const of_input = sums.data();
+    std::int32_t* const of_hidden = of_input + rows * sums_a_row;
+    std::int32_t* const results = of_hidden + rows * sums_a_row;
+    const Code* hidden = behind;
+    Index hidden_stride = g.cells;
     for (Index step = 0; step < g.steps; ++step) {
-      for (Index unit = 0; unit < g.cells; ++unit) {
-        y[unit] = run_cell(x, hidden, unit, cell[unit]);
+      of_input_(rows, x, x_stride, of_input);
+      of_hidden_(rows, hidden, hidden_stride, of_hidden);
+      for (Index row = 0; row < rows; ++row) {
+        std::int16_t* const numbers =
+            trace == nullptr ? scratch.data()
+                             : trace + ((first + row) * g.steps + step) * kTraced * g.cells;
+        run_cells(of_input + row * sums_a_row, of_hidden + row * sums_a_row, cell + row * g.cells,
+                  numbers, results, y + row * y_stride);
       }
       hidden = y;
+      hidden_stride = y_stride;
       x += steps_apart * g.inputs;
       y += steps_apart * g.cells;
     }
-    std::copy_n(hidden, g.cells, a.to<Code>(1) + state);
+    for (Index row = 0; row < rows; ++row) {
+      std::copy_n(hidden + row * hidden_stride, g.cells, behind + row * g.cells);
+    }
   }
 
-  /// The next hidden value of a unit, whose cell state is replaced.
-  Code run_cell(const Code* x, const Code* hidden, Index unit, std::int16_t& cell) const {
-    const auto gate = [&](std::size_t i) {
-      return StepRules::sum(of_input_[i](x, unit), of_hidden_[i](hidden, unit));
-    };
-    const std::int32_t input = rules_.logistic(gate(0));
-    const std::int32_t forget = rules_.logistic(gate(1));
-    const std::int32_t candidate = rules_.tanh(gate(2));
-    const std::int32_t output = rules_.logistic(gate(3));
-    cell = rules_.cell(forget * cell, input * candidate);
-    if (clip_ > 0) cell = static_cast<std::int16_t>(std::clamp<int>(cell, -clip_, clip_));
-    const std::int64_t code = rules_.hidden(output * rules_.tanh_of_cell(cell));
+  /// One step of a row: its hidden state y, from the sums over input and hidden state, and the
+  /// numbers of kTraced.
+  void run_cells(const std::int32_t* of_input, const std::int32_t* of_hidden, std::int16_t* cell,
+                 std::int16_t* numbers, std::int32_t* results, Code* y) const {
+    const std::size_t n = units();
+    for (std::size_t gate = 0; gate < kLstmGates; ++gate) {
+      const std::size_t at = gate * n;
+      if constexpr (GateSums<Code>::kRescales) {
+        for (std::size_t i = at; i < at + n; ++i) {
+          numbers[i] = StepRules::sum(of_input[i], of_hidden[i]);
+        }
+      } else {
+        StepRules::gates(of_input + at, of_hidden + at, n, of_input_.factor(gate),
+                         of_hidden_.factor(gate), numbers + at);
+      }
+    }
+    rules_.cells({n, numbers, cell, numbers + 5 * n, results});
+    std::copy_n(cell, n, numbers + 4 * n);
     using Limits = std::numeric_limits<Code>;
-    return static_cast<Code>(
-        std::clamp<std::int64_t>(code + zero_point_, Limits::min(), Limits::max()));
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::int64_t code = std::int64_t{results[i]} + zero_point_;
+      y[i] = static_cast<Code>(std::clamp<std::int64_t>(code, Limits::min(), Limits::max()));
+    }
   }
 
   LstmGeometry geometry_;
   StepRules rules_;
   std::int32_t zero_point_;
-  std::int32_t clip_;
-  std::vector<GateSums<Code>> of_input_;
-  std::vector<GateSums<Code>> of_hidden_;
+  GateSums<Code> of_input_;
+  GateSums<Code> of_hidden_;
 };
 
 // ---- The operator
@@ -265,7 +247,7 @@ void check_lstm(const OperatorView& view) {
   const auto cells = view.input(1).shape[0];
   const auto& x = view.input().shape;
   const DType sums = codes == DType::int8 ? DType::int32 : DType::int64;
-  for (std::size_t gate = 0; gate < kGates; ++gate) {
+  for (std::size_t gate = 0; gate < kLstmGates; ++gate) {
     check_weights(view, kInputWeights + gate, cells, x[2]);
     check_weights(view, kHiddenWeights + gate, cells, cells);
     const ModelTensor& bias = view.input(kBiases + gate);
@@ -279,7 +261,9 @@ void check_lstm(const OperatorView& view) {
   check_states(view, x[a.time_major ? 1 : 0], cells);
 }
 
-std::unique_ptr<Kernel> make_lstm(const KernelSource& source) {
+}  // namespace
+
+std::unique_ptr<SequenceLstmKernel> make_sequence_lstm(const KernelSource& source) {
   // LiteRT's interpreter has no XNNPACK form: its own kernel rounds twice in both of its contracts.
   if (source.input().dtype == DType::int16) {
     return std::make_unique<SequenceLstm<std::int16_t, TableStep>>(source, source.rounding);
@@ -291,15 +275,22 @@ std::unique_ptr<Kernel> make_lstm(const KernelSource& source) {
   return std::make_unique<SequenceLstm<std::int8_t, FixedPointStep>>(source, kTwice);
 }
 
+namespace {
+
+std::unique_ptr<Kernel> make_lstm(const KernelSource& source) { return make_sequence_lstm(source); }
+
 std::size_t lstm_bytes(const Operands& operands) {
   const LstmGeometry g = geometry_of(operands);
-  return kGates *
-         (GateSums<std::int16_t>::bytes(g, g.inputs) + GateSums<std::int16_t>::bytes(g, g.cells));
+  const auto bytes = [&](auto code) {
+    using Sums = GateSums<decltype(code)>;
+    return Sums::bytes(g.cells, g.inputs) + Sums::bytes(g.cells, g.cells);
+  };
+  return operands.input().dtype == DType::int16 ? bytes(std::int16_t{}) : bytes(std::int8_t{});
 }
 
 std::int64_t lstm_products(const Operands& operands) {
   const LstmGeometry g = geometry_of(operands);
-  return static_cast<std::int64_t>(kGates) * g.batch * g.steps * g.cells * (g.inputs + g.cells);
+  return static_cast<std::int64_t>(kLstmGates) * g.batch * g.steps * g.cells * (g.inputs + g.cells);
 }
 
 /// Without peepholes, projections and layer normalization.

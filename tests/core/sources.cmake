@@ -11,6 +11,7 @@ set(OCTET_CORE_TESTS
   core/kernels/column_sums_test.cpp
   core/kernels/gemm_f32_test.cpp
   core/kernels/gemm_s8_test.cpp
+  core/kernels/lstm_passes_test.cpp
   core/kernels/min_max_test.cpp
   core/kernels/passes_test.cpp
   core/kernels/prefetch_test.cpp

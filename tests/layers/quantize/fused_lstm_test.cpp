@@ -120,6 +120,47 @@ Model quantized_of(const Model& model, Rounding rounding) {
   return quantized;
 }
 
+/// The length of what two tensors differ by, as a share of the second's.
+double distance(const Tensor& found, const Tensor& expected) {
+  double apart = 0.0;
+  double whole = 0.0;
+  for (std::size_t i = 0; i < expected.span().size(); ++i) {
+    apart += std::pow(double{found.span()[i]} - double{expected.span()[i]}, 2.0);
+    whole += std::pow(double{expected.span()[i]}, 2.0);
+  }
+  return std::sqrt(apart / whole);
+}
+
+// What the integers' kernel has computed of the gates gives the gradients of the layer that is made
+// of single operators, as near as their roundings are.
+TEST(FusedLstm, GradientsFollowFromIntegers) {
+  for (const Rounding rounding : {Rounding::double_rounding, Rounding::q15}) {
+    for (const bool all : {true, false}) {
+      // What ranges were taken from: nothing is clipped.
+      const Tensor x = Tensor::uniform({50, 9, 2}, Random(9), -2.0F, 2.0F);
+      const auto gradients_of = [&](bool fused) {
+        Model model = quantized_of(small({.return_sequences = all, .fused = fused}, 9), rounding);
+        Tensor own = x.detach().set_requires_grad(true);
+        mean(square(model.forward(own, training(1)))).backward();
+        std::vector<NamedTensor> found{{"x", own.grad()}};
+        for (const auto& [name, tensor] : model.parameters()) {
+          found.push_back({name, tensor.grad()});
+        }
+        return found;
+      };
+      const std::vector<NamedTensor> expected = gradients_of(false);
+      const std::vector<NamedTensor> found = gradients_of(true);
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        ASSERT_EQ(found[i].tensor.shape(), expected[i].tensor.shape());
+        EXPECT_LT(distance(found[i].tensor, expected[i].tensor),
+                  rounding == Rounding::q15 ? 0.05 : 0.1)
+            << found[i].name;
+      }
+    }
+  }
+}
+
 TEST(FusedLstm, IsOneOperatorWhereTheRoundingModeHasIt) {
   const Model model = small({.fused = true});
   EXPECT_EQ(fused_operators(lower_float(model)), 0);
