@@ -135,7 +135,7 @@ Normalization normalization_of(const IntegerModel& model) {
 
 Shape example_shape_of(const IntegerModel& model) {
   const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.inputs[0])];
-  const Shape input = tensor.shape.empty() ? Shape() : tensor.example_shape();
+  Shape input = tensor.shape.empty() ? Shape() : tensor.example_shape();
   const auto said =
       read_metadata<std::vector<Index>>(model, kDataKey, [](const nlohmann::json& object) {
         std::vector<Index> extents;

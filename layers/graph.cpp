@@ -197,15 +197,22 @@ GraphValue Graph::append_op(Step step, std::span<const GraphValue> inputs,
   return append(std::move(step), result, suffix);
 }
 
-GraphValue Graph::sequence_lstm(GraphValue x, std::span<const GraphValue> kernels,
-                                std::function<Tensor()> bias, std::string_view suffix) {
+std::vector<GraphValue> Graph::sequence_lstm(GraphValue x, std::span<const GraphValue> kernels,
+                                             std::span<const GraphValue> first,
+                                             std::function<Tensor()> bias,
+                                             std::string_view suffix) {
   std::vector<GraphValue> inputs = {x};
   inputs.insert(inputs.end(), kernels.begin(), kernels.end());
+  inputs.insert(inputs.end(), first.begin(), first.end());
   Step step = step_of(inputs);
   step.code = OpCode::unidirectional_sequence_lstm;
   step.attributes = default_attributes(step.code);
   step.weights = [bias = std::move(bias)] { return LayerWeights{{}, bias()}; };
-  return append_op(std::move(step), inputs, suffix);
+  std::vector<GraphValue> results = {append_op(step, inputs, suffix)};
+  if (first.empty()) return results;
+  step.output = 2;
+  results.push_back(append_op(std::move(step), inputs, "/cell_behind"));
+  return results;
 }
 
 GraphValue Graph::linear(GraphValue x) {

@@ -79,12 +79,13 @@ class Graph {
   /// so that it may compute them, with their gradients, from tensors of the layer.
   GraphValue linear(GraphValue x, std::string_view name, std::function<LayerWeights()> weights,
                     std::string_view suffix = "");
-  /// UNIDIRECTIONAL_SEQUENCE_LSTM of sequences x [steps, features], whose states begin at 0: h
-  /// behind every step, [steps, units]. `kernels` are eight parameters, [units, features] of x and
-  /// [units, units] of h, each for the gates i, f, c, o; `bias`, called in every step, gives [4 *
-  /// units].
-  GraphValue sequence_lstm(GraphValue x, std::span<const GraphValue> kernels,
-                           std::function<Tensor()> bias, std::string_view suffix = "");
+  /// UNIDIRECTIONAL_SEQUENCE_LSTM of sequences x [steps, features]: h behind every step, [steps,
+  /// units]. `kernels` are eight parameters, [units, features] of x and [units, units] of h, each
+  /// for the gates i, f, c, o; `bias`, called in every step, gives [4 * units]. With the first
+  /// states `first`, h and c, each [units], also c behind the last step; without, these are 0.
+  std::vector<GraphValue> sequence_lstm(GraphValue x, std::span<const GraphValue> kernels,
+                                        std::span<const GraphValue> first,
+                                        std::function<Tensor()> bias, std::string_view suffix = "");
   /// A tensor of the layer that operators read, of any shape and without a batch axis. Quantized,
   /// it has a quantizer named `name`; `tensor` may need a gradient.
   GraphValue parameter(std::string_view name, const Tensor& tensor);

@@ -28,12 +28,6 @@ LSTM::LSTM(Index units, LSTMOptions given)
 
 std::vector<GraphValue> LSTM::emit(Graph& g, std::span<const GraphValue> inputs) const {
   if (!is_one_operator()) return Recurrent::emit(g, inputs);
-  if (inputs.size() > 1) {
-    throw InvalidArgument(
-        fmt::format("LSTM \"{}\": expected a fused layer without first states, found {} inputs; "
-                    "leave fused out",
-                    name(), inputs.size()));
-  }
   std::vector<GraphValue> kernels;
   const auto& gates = cell().gates;
   for (std::size_t i = 0; i < gates.size(); ++i) {
@@ -45,21 +39,25 @@ std::vector<GraphValue> LSTM::emit(Graph& g, std::span<const GraphValue> inputs)
                                   [this, i] { return transpose(recurrent_weights(i).kernel); }));
   }
   const bool gives_all = options().return_sequences;
-  const GraphValue h = g.sequence_lstm(
-      read_input(g, inputs[0]), kernels, [this] { return bias(); }, gives_all ? "" : "/sequence");
-  if (gives_all) return {h};
-  const Index steps = g.shape(h)[0];
-  const GraphValue last = g.slice(h, {{steps - 1, steps}, {0, units()}}, "/last");
-  return {g.reshape(last, {units()})};
+  std::vector<GraphValue> results = g.sequence_lstm(
+      read_input(g, inputs[0]), kernels, first_states(g, inputs), [this] { return bias(); },
+      gives_all ? "" : "/sequence");
+  if (gives_all) return results;
+  const Index steps = g.shape(results[0])[0];
+  const GraphValue last = g.slice(results[0], {{steps - 1, steps}, {0, units()}}, "/last");
+  results[0] = g.reshape(last, {units()});
+  return results;
 }
 
 /// The formulas of LSTM, of kernels that lie as the operator reads them, [units, depth].
 Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
   constexpr std::size_t kGateCount = 4;
-  if (call.x.size() != 1 + 2 * kGateCount) {
+  constexpr std::size_t kLeast = 1 + 2 * kGateCount;
+  const bool begins = call.x.size() == kLeast + 2;
+  if (call.x.size() != kLeast && !begins) {
     throw InvalidArgument(fmt::format(
-        "{}: expected UNIDIRECTIONAL_SEQUENCE_LSTM to read sequences and eight kernels, "
-        "found {} inputs",
+        "{}: expected UNIDIRECTIONAL_SEQUENCE_LSTM to read sequences, eight kernels and "
+        "two states or none, found {} inputs",
         call.owner(), call.x.size()));
   }
   const Tensor& x = call.x[0];
@@ -71,8 +69,8 @@ Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
   };
   const Tensor of_x = linear(x, side_by_side(1), call.step.weights().bias);
   const Tensor recurrent = side_by_side(1 + kGateCount);
-  Tensor h = Tensor::zeros({batch, units});
-  Tensor c = h;
+  Tensor h = begins ? call.x[kLeast] : Tensor::zeros({batch, units});
+  Tensor c = begins ? call.x[kLeast + 1] : h;
   std::vector<Tensor> states;
   for (Index t = 0; t < x.dim(1); ++t) {
     const Tensor row = slice(of_x, {{0, batch}, {t, t + 1}, {0, of_x.dim(2)}});
@@ -84,7 +82,7 @@ Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
     h = mul(sigmoid(gate(3)), octet::tanh(c));
     states.push_back(h.reshape({batch, 1, units}));
   }
-  return concatenate(states, 1);
+  return call.step.output == 2 ? c : concatenate(states, 1);
 }
 
 std::vector<GraphValue> LSTM::step(Graph& g, std::span<const GraphValue> x,

@@ -6,6 +6,9 @@ namespace octet {
 
 using LSTMOptions = RecurrentOptions;
 
+/// The scale of the cell state of a fused LSTM: int16 then ends at 16, far beyond where tanh does.
+inline constexpr float kLstmCellScale = 1.0F / 2048;
+
 /// Long short-term memory over sequences [steps, features], as in Keras (Hochreiter and
 /// Schmidhuber, 1997; Gers et al., 2000). Behind step t, with the states h = 0 and c = 0 in front
 /// of the first:
@@ -23,10 +26,9 @@ using LSTMOptions = RecurrentOptions;
 /// computes it: one scale for each kernel of a gate, gates in units of 2^-12, a cell state of int16
 /// in units of 2^-11, which saturates at 16, and h with the scale of the result. In float and under
 /// other modes, whose runtimes compute it otherwise, and where the layer goes backwards, it is made
-/// of single operators. Sequences begin with states of 0; the state is no input and no output, so
-/// that step_model() refuses the layer, as do the exporters to ONNX and C. A .tflite file keeps
-/// both states in variable tensors, which TFLite Micro carries on from call to call: reset them in
-/// front of each sequence.
+/// of single operators. Exporters to ONNX and C refuse it. A .tflite file keeps both states in
+/// variable tensors, which TFLite Micro carries on from call to call, as a step_model() needs;
+/// reset them in front of each whole sequence.
 class LSTM : public Recurrent {
  public:
   static constexpr std::string_view kType = "LSTM";

@@ -107,6 +107,16 @@ TensorFunction gradient_gate(bool passes) {
 
 }  // namespace
 
+std::vector<GraphValue> Recurrent::first_states(Graph& g,
+                                                std::span<const GraphValue> inputs) const {
+  std::vector<GraphValue> first;
+  for (const GraphValue state : inputs.subspan(sequence_count())) {
+    const bool is_row = g.shape(state).rank() == 2;
+    first.push_back(is_row ? g.reshape(state, {units_}, "/first") : state);
+  }
+  return first;
+}
+
 std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> inputs) const {
   const GraphValue read = read_input(g, inputs[0]);
   std::vector<GraphValue> x;
@@ -121,10 +131,7 @@ std::vector<GraphValue> Recurrent::emit(Graph& g, std::span<const GraphValue> in
     x.push_back(g.shape(mask) == column ? mask : g.reshape(mask, column, "/mask"));
   }
   std::vector<std::optional<GraphValue>> first(cell_.states);
-  for (std::size_t i = sequence_count(); i < inputs.size(); ++i) {
-    const bool is_row = g.shape(inputs[i]).rank() == 2;
-    first[i - sequence_count()] = is_row ? g.reshape(inputs[i], {units_}, "/first") : inputs[i];
-  }
+  std::ranges::copy(first_states(g, inputs), first.begin());
   Index t = 0;
   const auto body = [&](std::span<const GraphValue> x_t, std::span<const GraphValue> states) {
     std::vector<GraphValue> before(states.begin(), states.end());

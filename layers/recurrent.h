@@ -88,6 +88,8 @@ class Recurrent : public Layer {
   std::vector<GraphValue> recurrent_products(Graph& graph, GraphValue h) const;
   /// The sequences as gates read them: while training, features of them are dropped.
   GraphValue read_input(Graph& graph, GraphValue x) const;
+  /// The first states among the inputs, each [units]; none where the layer begins at 0.
+  std::vector<GraphValue> first_states(Graph& graph, std::span<const GraphValue> inputs) const;
   const Cell& cell() const { return cell_; }
   Index units() const { return units_; }
   /// Wg and bg of the gate number `i`, and Ug.

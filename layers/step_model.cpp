@@ -13,12 +13,15 @@
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/layers/quantize/step_rules.h>
+#include <octet/layers/reshape.h>
 #include <octet/layers/slice.h>
 #include <octet/layers/step_model.h>
+#include <octet/runtime/joined_reshapes.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -73,10 +76,11 @@ class StepModelBuilder {
     std::string output;
   };
 
-  /// The name of a QuantizeLayer, and the value of the source's program whose scale it has.
+  /// The name of a QuantizeLayer, and the value of the source's program whose scale it has; none
+  /// for one of its own.
   struct Quantized {
     std::string name;
-    std::size_t of;
+    std::optional<std::size_t> of;
   };
 
   /// Steps of a sequence in one piece.
@@ -122,9 +126,45 @@ class StepModelBuilder {
     return step_.add_built(make_layer(description), inputs);
   }
 
+  /// A fused LSTM, whose states are those of its operator.
+  Value fused(std::size_t i, const Value& x) {
+    const Layer& layer = *source_.layers()[i];
+    const bool gives_all = layer.output_shape().rank() == 2;
+    if (gives_all && steps_of(streams_[i]) > 1) {
+      fail_to_stream(layer, fmt::format("takes {} steps at once; leave LSTMOptions::fused out",
+                                        steps_of(streams_[i])));
+    }
+    const Shape shape{layer.output_shape().dim(-1)};
+    const std::string name = inner_of(layer).name();
+    const Value hidden = state_input(i, name + "_state", shape, result_of(i));
+    const Value given = step_.add_built(std::make_unique<InputLayer>(shape, name + "_cell"), {});
+    constexpr float kMost = 32767 * kLstmCellScale;
+    const QuantSpec int16{.num_bits = 16, .symmetric = true};
+    auto quantizer = std::make_unique<FixedQuantizer>(-kMost, kMost, int16);
+    quantized_.push_back({name + "_cell_quantize", std::nullopt});
+    const Value cell =
+        step_.add_built(std::make_unique<QuantizeLayer>(std::move(quantizer), options_of(i),
+                                                        quantized_.back().name),
+                        {given});
+    Value result = step_.add_built(make_layer(describe_layer(layer)), {x, hidden, cell});
+    // lower() has the operator's own result in its place.
+    const Value next = add(i, std::make_unique<Reshape>(shape, name + "_state_next"), {result});
+    states_.push_back({name + "_state", next, step_.layers().back()->name()});
+    add_cell(name, result);
+    return result;
+  }
+
+  /// The cell state behind an LSTM's last step, as its state.
+  void add_cell(const std::string& name, const Value& result) {
+    const std::string next = name + "_cell_next";
+    states_.push_back(
+        {name + "_cell", step_.add_built(std::make_unique<CellState>(next), {result}), next});
+  }
+
   /// A recurrent layer that begins with the states that it gave at the piece before.
   Value recurrent(std::size_t i, const Value& x) {
     const Layer& layer = *source_.layers()[i];
+    if (recurrent_of(layer)->is_one_operator()) return fused(i, x);
     const bool gives_all = layer.output_shape().rank() == 2;
     const Shape shape = gives_all ? layer.output_shape().with_dim(0, 1) : layer.output_shape();
     const std::string name = inner_of(layer).name();
@@ -140,11 +180,7 @@ class StepModelBuilder {
     } else {
       add_state(i, result, count - 1, 1);
     }
-    if (!beside.empty()) {
-      const std::string next = name + "_cell_next";
-      states_.push_back(
-          {name + "_cell", step_.add_built(std::make_unique<CellState>(next), {result}), next});
-    }
+    if (!beside.empty()) add_cell(name, result);
     return result;
   }
 
@@ -261,7 +297,7 @@ class StepModelBuilder {
       if (wanted.contains(name)) tensors.add(name, tensor);
     }
     for (const Quantized& state : quantized_) {
-      const Quantizer* const measured = form_of(state.of).quantizer;
+      const Quantizer* const measured = state.of ? form_of(*state.of).quantizer : nullptr;
       if (measured != nullptr) {
         add_range(tensors, state.name, *measured);
         continue;
@@ -297,8 +333,30 @@ StepModel step_model(const Model& model, const StepModelOptions& options) {
                   model.name()));
 }
 
+namespace {
+
+/// Carries on what operators with states of their own give as such, not what is made of their
+/// results.
+void carry_states_of_operators(IntegerModel& model, std::span<const CarriedState> states) {
+  for (const Operator& op : model.operators) {
+    const auto kept = definition(op.code).file_states;
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      for (const CarriedState& state : states) {
+        if (model.inputs[state.input] == op.inputs[kept[k]]) {
+          model.outputs[state.output] = op.outputs[k + 1];
+        }
+      }
+    }
+  }
+  // What only reshaped them.
+  join_reshapes(model);
+}
+
+}  // namespace
+
 IntegerModel lower(const StepModel& model, const LowerOptions& options) {
   IntegerModel lowered = lower(model.model, options);
+  carry_states_of_operators(lowered, model.states);
   keep_states(lowered, {model.states, model.delays.size()});
   return lowered;
 }

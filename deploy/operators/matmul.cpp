@@ -34,7 +34,7 @@ void require_exact(const Operands& o, const Requantizer& requantizer) {
 /// The terms of operand i, its last two axes exchanged where the attributes say so.
 std::string matrices(OnnxNodes& nodes, const Operands& o, std::size_t i, bool adjoint,
                      const std::string& name) {
-  const std::string terms = nodes.values().terms(o.op.inputs[i]);
+  std::string terms = nodes.values().terms(o.op.inputs[i]);
   if (!adjoint) return terms;
   OnnxNodes::Extents axes(o.input(i).shape.size());
   std::iota(axes.begin(), axes.end(), std::int64_t{0});

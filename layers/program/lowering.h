@@ -94,7 +94,10 @@ class Lowering {
   void widen_int16_result(std::size_t unit_axis);
   std::int32_t integer_bias(const Current& now, const std::string& name,
                             std::vector<std::int32_t> values, QuantParams params, bool wide);
-  std::int32_t sequence_lstm(const Current& now, std::vector<std::int32_t> operands);
+  std::int32_t sequence_lstm(const Current& now, std::vector<std::int32_t> read);
+  std::vector<std::int32_t> append_lstm(const Current& now, std::span<const std::int32_t> read);
+  std::vector<std::int32_t> lstm_biases(const Current& now, std::span<const std::int32_t> read,
+                                        std::int32_t output);
   void bound_sums(const Current& now, std::int32_t weights, std::span<const std::int32_t> bias,
                   std::int32_t read);
   std::int32_t finish_output(std::int32_t last);
@@ -105,6 +108,8 @@ class Lowering {
   std::map<std::pair<const Layer*, std::string>, std::vector<std::int32_t>> constants_;
   /// By layer and name of a parameter: its constant.
   std::map<std::pair<const Layer*, std::string>, std::int32_t> parameters_;
+  /// By what the steps of a fused LSTM read: the results of their operator.
+  std::map<std::vector<std::int32_t>, std::vector<std::int32_t>> lstms_;
   /// By tensor of integers: its real values.
   std::map<std::int32_t, std::int32_t> reals_;
   std::optional<Rounding> rounding_;

@@ -3,20 +3,22 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/bias.h>
+#include <octet/layers/lstm.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 namespace octet {
 namespace {
 
 constexpr std::array<std::string_view, 4> kGateNames = {"i", "f", "c", "o"};
-/// The scale of the cell state: int16 then ends at 16, far beyond where tanh does.
-constexpr float kCellScale = 1.0F / 2048;
+/// How many tensors a step reads in front of the states.
+constexpr std::size_t kStates = 9;
 
 std::vector<std::int64_t> row_magnitudes(const ModelTensor& weights) {
   const std::vector<std::int8_t> values = detail::values_of<std::int8_t>(weights);
@@ -43,50 +45,78 @@ void Lowering::bound_sums(const Current& now, std::int32_t weights,
   bound_ = std::max(bound_, bound);
 }
 
-/// UNIDIRECTIONAL_SEQUENCE_LSTM of sequences, and behind them the constants of its eight kernels;
-/// its states begin at 0.
-std::int32_t Lowering::sequence_lstm(const Current& now, std::vector<std::int32_t> operands) {
+/// The constants of the biases of all gates, for sums of the tensors `read` of a fused LSTM.
+std::vector<std::int32_t> Lowering::lstm_biases(const Current& now,
+                                                std::span<const std::int32_t> read,
+                                                std::int32_t output) {
+  const Tensor bias = now.step.weights().bias.detach();
+  const auto units = static_cast<std::size_t>(tensor(read[1]).shape[0]);
+  const float read_scale = tensor(read[0]).quantization.scale();
+  std::vector<std::int32_t> constants;
+  for (std::size_t gate = 0; gate < kGateNames.size(); ++gate) {
+    const std::int32_t weights = read[1 + gate];
+    QuantParams grid = tensor(weights).quantization;
+    std::vector<std::int32_t> codes(units);
+    quantize_bias(bias.span().subspan(gate * units, units), bias_scales(read_scale, grid.scales),
+                  codes, now.owner);
+    bound_sums(now, weights, codes, read[0]);
+    bound_sums(now, read[1 + kGateNames.size() + gate], {}, output);
+    grid.scales[0] *= read_scale;
+    constants.push_back(integer_bias(now, fmt::format("bias_{}", kGateNames[gate]),
+                                     std::move(codes), std::move(grid), is_wide(read[0])));
+  }
+  return constants;
+}
+
+/// UNIDIRECTIONAL_SEQUENCE_LSTM of sequences and the constants of its eight kernels, and behind
+/// them the states that it begins with; 0 where there are none. Returns its three results.
+std::vector<std::int32_t> Lowering::append_lstm(const Current& now,
+                                                std::span<const std::int32_t> read) {
+  const auto [kernels, first] = std::pair(read.first(kStates), read.subspan(kStates));
+  // The step of the cell state has no quantizer: the first state has the scale of the others.
+  const std::int32_t output =
+      now.step.output == 0
+          ? result(now, read.first(1), "")
+          : builder_.activation(now.result.name() + "/sequence", tensor(first[0]).dtype,
+                                {tensor(read[0]).shape[1], now.result.shape[0]},
+                                tensor(first[0]).quantization);
+  const std::int32_t units = tensor(read[1]).shape[0];
+  std::vector<std::int32_t> operands(kernels.begin(), kernels.end());
+  std::ranges::copy(lstm_biases(now, read, output), std::back_inserter(operands));
+  const ModelTensor like = tensor(output);
+  const auto zeros = [&](std::string_view name, const QuantParams& params) {
+    const auto zero_point = static_cast<std::int16_t>(params.zero_point());
+    const DType type = integer_type_of(params);
+    const std::vector<std::int16_t> wide(static_cast<std::size_t>(units), zero_point);
+    const std::vector<std::int8_t> narrow(wide.begin(), wide.end());
+    const std::string full = fmt::format("{}/{}", like.name, name);
+    return type == DType::int16
+               ? builder_.constant(full, type, {1, units}, std::span(wide), params)
+               : builder_.constant(full, type, {1, units}, std::span(narrow), params);
+  };
+  const QuantParams cell = QuantParams::per_tensor(kLstmCellScale, 0, -32768, 32767);
+  operands.push_back(first.empty() ? zeros("hidden", like.quantization) : first[0]);
+  operands.push_back(first.empty() ? zeros("cell", cell) : first[1]);
+  std::vector<std::int32_t> results = {
+      output,
+      builder_.activation(like.name + "/hidden_behind", like.dtype, {units}, like.quantization),
+      builder_.activation(like.name + "/cell_behind", DType::int16, {units}, cell)};
+  builder_
+      .op(OpCode::unidirectional_sequence_lstm, std::move(operands), output, now.step.attributes)
+      .outputs = results;
+  return results;
+}
+
+/// The result of a step of a fused LSTM: its steps are one operator.
+std::int32_t Lowering::sequence_lstm(const Current& now, std::vector<std::int32_t> read) {
   if (!now.on_integers) {
     throw InvalidArgument(fmt::format(
         "{}: expected a fused LSTM on integers, found it in float; leave LSTMOptions::fused out",
         now.owner));
   }
-  const std::int32_t sequences = operands[0];
-  const std::int32_t output = result(now, {&sequences, 1}, "");
-  const std::int32_t units = tensor(operands[1]).shape[0];
-  const Tensor bias = now.step.weights().bias.detach();
-  for (std::size_t gate = 0; gate < kGateNames.size(); ++gate) {
-    const std::int32_t weights = operands[1 + gate];
-    QuantParams grid = tensor(weights).quantization;
-    const float read_scale = tensor(sequences).quantization.scale();
-    std::vector<std::int32_t> codes(static_cast<std::size_t>(units));
-    quantize_bias(bias.span().subspan(gate * codes.size(), codes.size()),
-                  bias_scales(read_scale, grid.scales), codes, now.owner);
-    bound_sums(now, weights, codes, sequences);
-    bound_sums(now, operands[1 + kGateNames.size() + gate], {}, output);
-    grid.scales[0] *= read_scale;
-    operands.push_back(integer_bias(now, fmt::format("bias_{}", kGateNames[gate]), std::move(codes),
-                                    std::move(grid), is_wide(sequences)));
-  }
-  const ModelTensor like = tensor(output);
-  const QuantParams cell = QuantParams::per_tensor(kCellScale, 0, -32768, 32767);
-  const auto state = [&]<class T>(std::string_view name, const QuantParams& params, T zero) {
-    const std::string full = fmt::format("{}/{}", like.name, name);
-    const std::vector<T> zeros(static_cast<std::size_t>(units), zero);
-    operands.push_back(builder_.constant(full, integer_type_of(params), {1, units},
-                                         std::span<const T>(zeros), params));
-    return builder_.activation(full + "/behind", integer_type_of(params), {units}, params);
-  };
-  const std::int32_t zero_point = like.quantization.zero_point();
-  const std::int32_t hidden_behind =
-      like.dtype == DType::int16
-          ? state("hidden", like.quantization, static_cast<std::int16_t>(zero_point))
-          : state("hidden", like.quantization, static_cast<std::int8_t>(zero_point));
-  const std::int32_t cell_behind = state("cell", cell, std::int16_t{0});
-  builder_
-      .op(OpCode::unidirectional_sequence_lstm, std::move(operands), output, now.step.attributes)
-      .outputs = {output, hidden_behind, cell_behind};
-  return output;
+  const auto [at, is_new] = lstms_.try_emplace(std::move(read));
+  if (is_new) at->second = append_lstm(now, at->first);
+  return at->second[now.step.output];
 }
 
 }  // namespace octet

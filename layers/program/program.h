@@ -80,6 +80,9 @@ struct Step {
   Kind kind = Kind::op;
   /// The operator of a step of kind op or linear.
   OpCode code = OpCode::reshape;
+  /// Which result of the operator a step of kind op gives: 0 but for the cell state behind the last
+  /// step of UNIDIRECTIONAL_SEQUENCE_LSTM, 2, which a step with result 0 computes, too.
+  std::size_t output = 0;
   /// The attributes of a step of kind op.
   OperatorAttributes attributes{};
   /// The clamp behind a linear step, or behind a function that takes one.

@@ -275,10 +275,6 @@ class StreamAnalysis {
                      "reads a mask, but a stream has no steps that only fill it up; build the "
                      "network without RecurrentOptions::masked and give it these weights");
     }
-    if (recurrent_of(layer)->is_one_operator()) {
-      fail_to_stream(layer,
-                     "keeps its states inside of one operator; leave LSTMOptions::fused out");
-    }
     if (recurrent_of(layer)->goes_backwards()) {
       fail_to_stream(
           layer,

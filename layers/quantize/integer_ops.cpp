@@ -49,9 +49,10 @@ IntegerModel single_step_model(const Step& step, const StepInputs& in) {
                           ? lowering.quantized_constant(fmt::format("parameter_{}", i), in.x[i])
                           : lowering.quantized_input(in.x[i].shape().without_batch(), params));
   }
-  lowering.append(step, {nullptr, owner, in.result}, tensors);
+  const std::int32_t result = lowering.append(step, {nullptr, owner, in.result}, tensors);
   std::vector<std::int32_t> results;
   for (const Operator& op : lowering.model().operators) results.push_back(op.outputs[0]);
+  results.back() = result;
   lowering.finish(results);
   return std::move(lowering.model());
 }

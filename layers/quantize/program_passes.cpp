@@ -58,7 +58,9 @@ ValueForm form_of_result(const Step& step, std::span<const ValueForm> read) {
             .quantizer = scheme->result};
   }
   const bool is_integer = scheme->on_integers;
-  ValueForm form{.is_integer = is_integer, .is_int16 = is_integer && read[0].is_int16};
+  // A cell state is int16 whatever its operator reads.
+  const bool is_wide = read[0].is_int16 || step.output != 0;
+  ValueForm form{.is_integer = is_integer, .is_int16 = is_integer && is_wide};
   if (rule_of(step, scheme->options->rounding) == ResultRule::fixed) form.fixed_by = step.code;
   return form;
 }

@@ -9,7 +9,7 @@ ResultRule result_rule(const Layer& layer, Rounding rounding) {
   const Program program = program_of(layer);
   ResultRule found = ResultRule::as_input;
   for (const Step& step : program.steps) {
-    if (step.kind == Step::Kind::parameter) continue;
+    if (step.kind == Step::Kind::parameter || step.output != 0) continue;
     const ResultRule rule = rule_of(step, rounding);
     if (rule == ResultRule::unknown) return rule;
     if (rule != ResultRule::as_input) found = rule;

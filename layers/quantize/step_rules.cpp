@@ -23,6 +23,7 @@ ResultRule rule_of(const Step& step, Rounding rounding) {
     case Step::Kind::op:
       break;
   }
+  if (step.output != 0) return ResultRule::fixed;
   if (only_clamps(step.code, rounding)) return ResultRule::clamps;
   switch (definition(step.code).output_grid) {
     case OutputGrid::measured:

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <octet/core/archive.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/lower.h>
@@ -255,6 +256,37 @@ TEST(StepModel, OfInt16ActivationsComputesTheSame) {
   calibrate(wide, random_tensor({20, 8, 3}, 1));
   const StepModel one = step_model(wide);
   expect_same(lower(wide), lower(one), one, 8, 1);
+}
+
+// States are those of the operator, and of a file's variable tensors.
+TEST(StepModel, OfAFusedLstmComputesTheSame) {
+  for (const bool all : {true, false}) {
+    for (const bool is_wide : {true, false}) {
+      Model model("fused");
+      const Value x =
+          model.add(Conv1D(4, 3, Activation::relu, {.stride = 2, .padding = Padding::causal}),
+                    model.input({8, 3}));
+      const Value h = model.add(LSTM(5, {.return_sequences = true, .fused = true}), x);
+      const Value last = model.add(LSTM(3, {.return_sequences = all, .fused = true}), h);
+      model.output(all ? last : model.add(Dense(2), last));
+      model.build(2);
+      Model integers =
+          is_wide ? quantize_model(model, {.rounding = Rounding::q15, .activation_bits = 16})
+                  : quantize_model(model, {.rounding = Rounding::double_rounding});
+      calibrate(integers, random_tensor({20, 8, 3}, 1));
+      const StepModel one = step_model(integers);
+      const IntegerModel piece = lower(one);
+      EXPECT_EQ(std::ranges::count(piece.operators, OpCode::unidirectional_sequence_lstm,
+                                   &Operator::code),
+                2);
+      expect_same(lower(integers), piece, one, 8, 3);
+      const IntegerModel read = from_tflite(to_tflite(piece));
+      const StepModel carried{Model("none"), kept_states(read).states, one.steps, one.delays};
+      expect_same(lower(integers), read, carried, 8, 4);
+      const StepModel loaded = step_model(integers);
+      expect_same(lower(integers), lower(loaded.model), loaded, 8, 5);
+    }
+  }
 }
 
 TEST(StepModel, IsSavedAndLoaded) {

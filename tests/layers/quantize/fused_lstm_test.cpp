@@ -4,7 +4,6 @@
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/layers/layers.h>
-#include <octet/layers/step_model.h>
 #include <octet/tests/core/quant/contracts.h>
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/core/random_networks.h>
@@ -234,8 +233,6 @@ TEST(FusedLstm, WhatTheOperatorLacksIsRefused) {
   EXPECT_NE(message_of([&] { to_c_source(lower(model), "lstm"); }).find("is int16, expected int8"),
             std::string::npos);
   EXPECT_NE(message_of([&] { to_onnx(lower(model)); }).find("LSTMOptions::fused"),
-            std::string::npos);
-  EXPECT_NE(message_of([&] { step_model(model); }).find("leave LSTMOptions::fused out"),
             std::string::npos);
 }
 
