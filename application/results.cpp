@@ -239,7 +239,7 @@ std::string final_report(const Application& application, const Options& options,
   for (const auto& output : interpreter.get_output_details()) {
     text += details_line("output", output);
   }
-  if (writes_onnx(application, options)) text += fmt::format("{}.onnx\n", stem);
+  if (r.has_onnx) text += fmt::format("{}.onnx\n", stem);
   if (r.c_flash_bytes && r.c_ram_bytes) {
     text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                         stem, *r.c_flash_bytes, *r.c_ram_bytes);

@@ -60,6 +60,7 @@ struct Results {
   std::string qat_exchange;
   std::uintmax_t float_bytes = 0;
   std::uintmax_t int8_bytes = 0;
+  bool has_onnx = false;
   /// Bytes of the C source, where there is one: constants, and static buffers.
   std::optional<std::int64_t> c_flash_bytes;
   std::optional<std::int64_t> c_ram_bytes;

@@ -335,12 +335,16 @@ class Run {
     }
     write_tflite(lowered(trainer, {.pack_weights = !wide}), path);
     results_.int8_bytes = std::filesystem::file_size(path);
-    if (!wide) export_c(trainer, stem);
-    if (writes_onnx(application_, options_)) {
-      write_onnx(lowered(trainer), stem.string() + ".onnx");
-    }
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
+    const std::string name = stem.string();
+    if (!wide) {
+      try_export("C source", {name + ".h", name + ".c"}, [&] { export_c(trainer, stem); });
+    }
+    if (writes_onnx(application_, options_)) {
+      results_.has_onnx = try_export("ONNX file", {name + ".onnx"},
+                                     [&] { write_onnx(lowered(trainer), name + ".onnx"); });
+    }
     const std::vector<OutputEvaluation> shipped = evaluate_outputs(file, data_.test);
     for (std::size_t k = 0; k < shipped.size(); ++k) {
       results_.outputs[k].simulated = simulated[k].score();
@@ -366,6 +370,21 @@ class Run {
       model.metadata[kAnomalyThresholdKey] = metadata_text(*results_.anomaly_threshold);
     }
     return model;
+  }
+
+  /// Warns where a format does not have the model, which is trained by now, and removes its files,
+  /// which are those of another run. Returns whether it has.
+  template <class Export>
+  bool try_export(std::string_view format, const std::vector<std::filesystem::path>& files,
+                  Export&& write) {
+    try {
+      write();
+    } catch (const InvalidArgument& error) {
+      results_.warnings.push_back(fmt::format("no {} was written: {}", format, error.what()));
+      for (const std::filesystem::path& file : files) std::filesystem::remove(file);
+      return false;
+    }
+    return true;
   }
 
   void export_c(const Trainer& trainer, const std::filesystem::path& stem) {

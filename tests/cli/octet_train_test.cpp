@@ -138,6 +138,29 @@ TEST_F(OctetTrain, ANetworkOfAFileIsTrainedFromDrawnWeights) {
   EXPECT_TRUE(std::filesystem::exists(path("out/metrics.json"))) << "an earlier run is left alone";
 }
 
+// A format that does not have the model costs no result of a run; files of another run go.
+TEST_F(OctetTrain, WhatAFormatDoesNotHaveIsAWarning) {
+  write_file_atomic(path("fused.json"), R"({"format": 2, "name": "fused", "layers": [
+    {"name": "in", "type": "InputLayer", "shape": [9, 7], "inputs": []},
+    {"name": "lstm", "type": "LSTM", "units": 8, "return_sequences": false, "fused": true,
+     "inputs": ["in"]},
+    {"name": "classes", "type": "Dense", "units": 4, "activation": "softmax", "use_bias": true,
+     "inputs": ["lstm"]}], "outputs": ["classes"]})");
+  expect_success(train("out", {}));
+  const ProcessResult result = run_process(
+      {OCTET_TOOL, "train", "--data", path("set"), "--network", path("fused.json"), "--out",
+       path("out"), "--rounding", "double", "--lr", "0.01", "--batch", "32", "--epochs", "12"},
+      plain_environment());
+  expect_success(result);
+  EXPECT_NE(result.out.find("no C source was written"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("no ONNX file was written"), std::string::npos) << result.out;
+  for (const char* name : {"out/model_int8.c", "out/model_int8.h", "out/model_int8.onnx"}) {
+    EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
+  }
+  EXPECT_GT(metrics("out").at("integer_accuracy"), 0.9);
+  EXPECT_EQ(metrics("out").at("differing_predictions"), 0);
+}
+
 TEST_F(OctetTrain, WithoutEpochsInFloatAFileIsQuantizedAsItIs) {
   ASSERT_EQ(train("out", {}).exit_code, 0);
   ASSERT_EQ(train_file(path("out/model_float.tflite"), "again",
