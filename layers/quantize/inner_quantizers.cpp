@@ -30,6 +30,9 @@ struct QuantizeWrapper::Inner {
   static constexpr std::size_t kOfResult = static_cast<std::size_t>(-1);
 };
 
+/// What reads the result of a step.
+enum class QuantizeWrapper::ReadAs { value, second_factor, radicand };
+
 /// The steps, and the kernels, that have a quantizer in inner_: several have one in common where
 /// they read the kernel of one name, or share their range.
 std::vector<QuantizeWrapper::Inner> QuantizeWrapper::inner_values(std::span<const Step> steps,
@@ -65,7 +68,7 @@ std::vector<QuantizeWrapper::Inner> QuantizeWrapper::inner_values(std::span<cons
 
 /// The quantizer of a step's result or kernel that a file has under `prefix`, or the config gives.
 std::unique_ptr<Quantizer> QuantizeWrapper::new_inner_quantizer(const Step& step, bool of_kernel,
-                                                                bool is_factor,
+                                                                ReadAs read_as,
                                                                 const std::string& prefix) const {
   if (described_inner_) {
     return described_inner_->has(prefix) ? quantizer_in(*described_inner_, prefix) : nullptr;
@@ -77,7 +80,15 @@ std::unique_ptr<Quantizer> QuantizeWrapper::new_inner_quantizer(const Step& step
   if (step.kind == Step::Kind::parameter) {
     return config_->parameter_quantizer(*layer_, step.weights ? QuantizeConfig::kOneScale : -1);
   }
-  return is_factor ? config_->factor_quantizer(*layer_) : config_->activation_quantizer(*layer_);
+  switch (read_as) {
+    case ReadAs::value:
+      return config_->activation_quantizer(*layer_);
+    case ReadAs::second_factor:
+      return config_->factor_quantizer(*layer_);
+    case ReadAs::radicand:
+      return config_->radicand_quantizer(*layer_);
+  }
+  throw InvalidArgument("inner quantizers: a ReadAs outside the enumeration");
 }
 
 /// Makes and builds the quantizers of inner_, named as the tensors in files.
@@ -89,6 +100,7 @@ void QuantizeWrapper::build_inner_quantizers() {
   const bool gives_factor = dynamic_cast<const FactorConfig*>(config_.get()) != nullptr;
   const std::vector<bool> is_factor =
       second_factors(program, config_->options().rounding, gives_factor);
+  const std::vector<bool> is_radicand = radicands(program, config_->options().rounding);
   std::size_t built = 0;
   std::set<std::string> names;
   for (const Inner& inner : inner_values(program.steps, of_result, rule)) {
@@ -102,8 +114,10 @@ void QuantizeWrapper::build_inner_quantizers() {
     if (name.starts_with('/')) name.erase(0, 1);
     std::ranges::replace(name, '/', '_');
     if (built++ == inner_.size()) {
-      inner_.push_back(
-          new_inner_quantizer(step, inner.is_kernel, is_factor[step.result], name + "_"));
+      const ReadAs read_as = is_factor[step.result]     ? ReadAs::second_factor
+                             : is_radicand[step.result] ? ReadAs::radicand
+                                                        : ReadAs::value;
+      inner_.push_back(new_inner_quantizer(step, inner.is_kernel, read_as, name + "_"));
     }
     Quantizer* const quantizer = inner_[inner.slot].get();
     if (quantizer == nullptr) continue;

@@ -245,6 +245,14 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::factor_quantizer(
   return std::make_unique<LsqQuantizer>(std::move(measured));
 }
 
+std::unique_ptr<Quantizer> Default8BitQuantizeConfig::radicand_quantizer(
+    const Layer& /*layer*/) const {
+  auto measured = default_activation_quantizer(options());
+  const Scales scales = options().activation_scales;
+  if (scales == Scales::measured || scales == Scales::pact) return measured;
+  return std::make_unique<LsqQuantizer>(std::move(measured));
+}
+
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {
   require_enumerators(options);
   if (options.weight_bits < 2 || options.weight_bits > 8) {

@@ -120,6 +120,11 @@ class QuantizeConfig {
   virtual std::unique_ptr<Quantizer> factor_quantizer(const Layer& layer) const {
     return activation_quantizer(layer);
   }
+  /// Makes the quantizer of a result that SQRT or RSQRT reads, whose zero point is the lowest
+  /// value. The default scheme learns no offset of it, nor a range to both sides of 0.
+  virtual std::unique_ptr<Quantizer> radicand_quantizer(const Layer& layer) const {
+    return activation_quantizer(layer);
+  }
   /// For a tensor that a layer without weights() trains: a kernel of Graph::linear(), whose units
   /// lie along `unit_axis`, a kernel that is a Graph::parameter(), for which that is kOneScale, or
   /// another Graph::parameter(), for which it is -1. The default scheme quantizes a kernel as
@@ -142,6 +147,7 @@ class Default8BitQuantizeConfig : public QuantizeConfig {
   std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const override;
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override;
   std::unique_ptr<Quantizer> factor_quantizer(const Layer& layer) const override;
+  std::unique_ptr<Quantizer> radicand_quantizer(const Layer& layer) const override;
 };
 
 /// How inputs and results are quantized that no clamp ends: 8 bits, or 16.

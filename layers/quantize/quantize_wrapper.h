@@ -70,7 +70,8 @@ class QuantizeWrapper : public Layer {
   struct Inner;
   std::vector<Inner> inner_values(std::span<const Step> steps, std::size_t of_result,
                                   ResultRule rule) const;
-  std::unique_ptr<Quantizer> new_inner_quantizer(const Step& step, bool of_kernel, bool is_factor,
+  enum class ReadAs;
+  std::unique_ptr<Quantizer> new_inner_quantizer(const Step& step, bool of_kernel, ReadAs read_as,
                                                  const std::string& prefix) const;
   void build_inner_quantizers();
   void give_inner_quantizers(std::span<Step> steps, std::size_t of_result, ResultRule rule) const;

@@ -13,4 +13,8 @@ namespace octet {
 std::vector<bool> second_factors(const Program& program, Rounding rounding,
                                  bool result_is_read = false);
 
+/// Tells by value which ones SQRT or RSQRT reads, also behind operators that keep scale and zero
+/// point: their zero point has to be the lowest value.
+std::vector<bool> radicands(const Program& program, Rounding rounding);
+
 }  // namespace octet

@@ -88,6 +88,27 @@ TEST(SequenceEquality, OfARootOfZeros) {
   }
 }
 
+// The mean of squares begins at 0, whatever is learned of its scale.
+TEST(SequenceEquality, OfNormalizationsOfLearnedScales) {
+  for (const Scales scales : {Scales::lsq, Scales::lsq_plus, Scales::pact}) {
+    for (const bool is_root : {true, false}) {
+      Model model("norm");
+      const Value x = model.add(Dense(6), model.input({3, 4}));
+      const Value y =
+          is_root ? model.add(RMSNormalization(), x) : model.add(LayerNormalization(), x);
+      model.output(model.add(Dense(3), y));
+      model.build(1);
+      Model quantized =
+          quantize_model(model, {.weight_scales = Scales::lsq, .activation_scales = scales});
+      std::uint64_t drawn = 0;
+      const auto batch = [&] { return Tensor::uniform({9, 3, 4}, Random(++drawn), -1.0F, 1.0F); };
+      calibrate(quantized, batch());
+      train_a_little(quantized, 30, batch);
+      expect_same_as_shipped(quantized, batch());
+    }
+  }
+}
+
 /// Layers of operators that do not compute on int16 are refused.
 TEST(SequenceEquality, OfRandomNetworksOnInt16) {
   std::size_t compared = 0;
