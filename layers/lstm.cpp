@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/ops.h>
 #include <octet/layers/graph.h>
@@ -26,8 +27,20 @@ LSTM::LSTM(Index units, LSTMOptions given)
       other));
 }
 
+std::unique_ptr<Layer> LSTM::make(const Description& description) {
+  auto layer = make_recurrent<LSTM>(description);
+  layer->carries_states_ = description.has(kCarriesStates) && description.flag(kCarriesStates);
+  return layer;
+}
+
+void LSTM::describe(Description& description) const {
+  Recurrent::describe(description);
+  if (carries_states_) description.set(kCarriesStates, true);
+}
+
 std::vector<GraphValue> LSTM::emit(Graph& g, std::span<const GraphValue> inputs) const {
-  if (!is_one_operator()) return Recurrent::emit(g, inputs);
+  const bool begins_at_zero = inputs.size() == 1;
+  if (!is_one_operator() || !(begins_at_zero || carries_states_)) return Recurrent::emit(g, inputs);
   std::vector<GraphValue> kernels;
   const auto& gates = cell().gates;
   for (std::size_t i = 0; i < gates.size(); ++i) {

@@ -32,7 +32,10 @@ inline constexpr float kLstmCellScale = 1.0F / 2048;
 class LSTM : public Recurrent {
  public:
   static constexpr std::string_view kType = "LSTM";
-  static std::unique_ptr<Layer> make(const Description& d) { return make_recurrent<LSTM>(d); }
+  /// The key of a description of a fused layer whose first states are those that it gave, as in the
+  /// model that step_model() makes; with others it is made of single operators.
+  static constexpr std::string_view kCarriesStates = "carries_states";
+  static std::unique_ptr<Layer> make(const Description& description);
 
   /// Throws InvalidArgument for less than 1 unit, or more than tensors hold, and for a fused layer
   /// that is masked, drops parts of its state, truncates gradients or goes backwards.
@@ -40,11 +43,15 @@ class LSTM : public Recurrent {
 
   std::string_view type() const override { return kType; }
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
+  void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<LSTM>(*this); }
 
  protected:
   std::vector<GraphValue> step(Graph& graph, std::span<const GraphValue> x,
                                std::span<const GraphValue> states) const override;
+
+ private:
+  bool carries_states_ = false;
 };
 
 /// The cell state c behind the last step, [units], of the LSTM whose result it reads: computed by

@@ -100,7 +100,7 @@ class Recurrent : public Layer {
   void make_tensors(std::span<const Shape> input_shapes, const Random& random) override;
 
   template <class L>
-  static std::unique_ptr<Layer> make_recurrent(const Description& description) {
+  static std::unique_ptr<L> make_recurrent(const Description& description) {
     return std::make_unique<L>(units_of(description), options_of(description));
   }
 

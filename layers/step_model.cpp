@@ -36,6 +36,12 @@ Description without_padding(Description description) {
   return description.set("layer", without_padding(description.part("layer")));
 }
 
+/// What describe_layer() wrote of a fused LSTM, wrapped, as that of one which is given the states
+/// that it gave.
+Description with_carried_states(Description wrapper) {
+  return wrapper.set("layer", wrapper.part("layer").set(LSTM::kCarriesStates, true));
+}
+
 /// Adds what a quantizer keeps to an archive as that of QuantizeLayer `layer`: the range of all
 /// that it is tied to, and a learned scale.
 void add_range(Archive& archive, const std::string& layer, const Quantizer& quantizer) {
@@ -146,7 +152,8 @@ class StepModelBuilder {
         step_.add_built(std::make_unique<QuantizeLayer>(std::move(quantizer), options_of(i),
                                                         quantized_.back().name),
                         {given});
-    Value result = step_.add_built(make_layer(describe_layer(layer)), {x, hidden, cell});
+    Value result =
+        step_.add_built(make_layer(with_carried_states(describe_layer(layer))), {x, hidden, cell});
     // lower() has the operator's own result in its place.
     const Value next = add(i, std::make_unique<Reshape>(shape, name + "_state_next"), {result});
     states_.push_back({name + "_state", next, step_.layers().back()->name()});

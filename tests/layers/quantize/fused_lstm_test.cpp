@@ -194,6 +194,21 @@ TEST(FusedLstm, StaysNearTheLayerInFloat) {
   }
 }
 
+// First states of any scale are no operator's own.
+TEST(FusedLstm, IsMadeOfSingleOperatorsBehindOtherStates) {
+  Model model("given");
+  const Value x = model.input({4, 2});
+  const Value first = model.add(Dense(3), model.input({5}));
+  model.output(model.add(LSTM(3, {.fused = true}), {x, first, first}));
+  model.build(3);
+  Model quantized = quantize_model(model, {.rounding = Rounding::double_rounding});
+  const std::vector<Tensor> batch = {Tensor::uniform({9, 4, 2}, Random(1)),
+                                     Tensor::uniform({9, 5}, Random(2))};
+  calibrate(quantized, batch);
+  const IntegerModel lowered = lower(quantized);
+  EXPECT_EQ(fused_operators(lowered), 0);
+}
+
 TEST(FusedLstm, FilesSayThatStatesBeginAnew) {
   const IntegerModel lowered =
       lower(quantized_of(small({.fused = true}), Rounding::double_rounding));
