@@ -84,7 +84,7 @@ std::string outcomes_html(const Report& report) {
 std::string scores_html(const Report& report) {
   if (report.scores.empty()) return "";
   Table table("More scores on " + report.data, {"Score", "Float", "Integers"});
-  const auto cell = [](double value) { return number_cell(fmt::format("{:.6g}", value), value); };
+  const auto cell = [](double value) { return number_cell(fmt::format("{:.4g}", value), value); };
   for (const NamedScore& one : report.scores) {
     table.add({{one.output.empty() ? one.name : one.output + ": " + one.name},
                cell(one.in_float),
