@@ -128,6 +128,12 @@ class Blocks {
     const Operator& op = model_.operators[i];
     const std::ptrdiff_t step = step_of(i);
     const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
+    if (!definition(op.code).file_states.empty()) {
+      fail_model(fmt::format(
+          "{}: expected operators without states of their own; the operators that a layer LSTM, "
+          "without LSTMOptions::fused, and a layer SVDF are made of have none",
+          place));
+    }
     for (const std::int32_t out : op.outputs) {
       check_result(op, tensor(out), place);
     }

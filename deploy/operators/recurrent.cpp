@@ -1,27 +1,16 @@
-#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/deploy/c/operators.h>
 #include <octet/deploy/onnx/operators.h>
 
 namespace octet::detail {
-namespace {
-
-CLayer refuse_svdf(const CPlan& /*plan*/, const CStep& step) {
-  throw InvalidArgument(
-      fmt::format("c source: operator SVDF '{}': expected other operators; a layer SVDF is written "
-                  "as the operators that it is made of",
-                  step.source.output().name));
-}
-
-}  // namespace
 
 void onnx_forms::svdf(OnnxNodes& /*nodes*/, const Operands& /*operands*/) {
   throw InvalidArgument(
       "ONNX has no such operator; a layer SVDF is written as the operators that it is made of");
 }
 
-/// The plan refuses any state but that of int8 before.
-COperator c_forms::svdf() { return {.reads_all_inputs = false, .make = refuse_svdf}; }
+/// The plan refuses its state.
+COperator c_forms::svdf() { return {.reads_all_inputs = false, .make = nullptr}; }
 
 void onnx_forms::unidirectional_sequence_lstm(OnnxNodes& /*nodes*/, const Operands& /*operands*/) {
   throw InvalidArgument(
@@ -29,7 +18,7 @@ void onnx_forms::unidirectional_sequence_lstm(OnnxNodes& /*nodes*/, const Operan
       "unless LSTMOptions::fused is set");
 }
 
-/// The plan refuses the int16 of its cell state.
+/// The plan refuses its states.
 COperator c_forms::unidirectional_sequence_lstm() {
   return {.reads_all_inputs = false, .make = nullptr};
 }

@@ -326,7 +326,7 @@ TEST(KeptStates, AreVariableTensorsOfAnSvdf) {
         {"SVDF 'y'", "keep_states()"});
     expect_throws<InvalidArgument>(
         [&] { to_c_source(model, "net"); },
-        {std::string(state == DType::int8 ? "SVDF 'y'" : to_string(state))});
+        {std::string(state == DType::int8 ? "operator 0 (SVDF)" : to_string(state))});
   }
 }
 
