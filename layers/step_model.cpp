@@ -261,8 +261,9 @@ class StepModelBuilder {
   }
 
   std::unique_ptr<Quantizer> fixed_quantizer(std::size_t of, const QuantizeOptions& options) const {
-    const OpCode code = form_of(of).fixed_by.value();
-    const RealLimits limits = real_limits(definition(code).fixed_grid());
+    const ValueForm& form = form_of(of);
+    const DType type = form.is_int16 ? DType::int16 : DType::int8;
+    const RealLimits limits = real_limits(definition(form.fixed_by.value()).fixed_grid_of(type));
     return std::make_unique<FixedQuantizer>(limits.lo, limits.hi, activation_spec(options));
   }
 
