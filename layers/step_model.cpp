@@ -1,20 +1,14 @@
 #include <fmt/core.h>
-#include <octet/core/archive.h>
 #include <octet/core/error.h>
-#include <octet/core/quant/activation_range.h>
 #include <octet/layers/concatenate.h>
 #include <octet/layers/input.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/lstm.h>
 #include <octet/layers/program/program.h>
+#include <octet/layers/program/step_layers.h>
 #include <octet/layers/program/streams.h>
-#include <octet/layers/quantize/quantize_layer.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/quantize/quantizers.h>
-#include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/reshape.h>
-#include <octet/layers/slice.h>
 #include <octet/layers/step_model.h>
 #include <octet/runtime/joined_reshapes.h>
 #include <octet/runtime/operators/definitions.h>
@@ -22,7 +16,6 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,20 +35,6 @@ Description with_carried_states(Description wrapper) {
   return wrapper.set("layer", wrapper.part("layer").set(LSTM::kCarriesStates, true));
 }
 
-/// Adds what a quantizer keeps to an archive as that of QuantizeLayer `layer`: the range of all
-/// that it is tied to, and a learned scale.
-void add_range(Archive& archive, const std::string& layer, const Quantizer& quantizer) {
-  const ObservedRange range = quantizer.common_range();
-  for (const auto& kept : {quantizer.state(), quantizer.parameters(), quantizer.counters()}) {
-    for (const auto& [name, tensor] : kept) {
-      const std::string own = name.substr(quantizer.prefix().size());
-      archive.add(fmt::format("{}/{}", layer, own), own == "min"   ? range.min
-                                                    : own == "max" ? range.max
-                                                                   : tensor);
-    }
-  }
-}
-
 /// Makes the model of a piece of the sequences, layer by layer.
 class StepModelBuilder {
  public:
@@ -69,28 +48,16 @@ class StepModelBuilder {
   StepModel run() {
     for (std::size_t i = 0; i < source_.layers().size(); ++i) values_.push_back(copy_of(i));
     add_outputs();
-    restore();
+    layers_.restore();
     return {std::move(step_), std::move(carried_), steps_, delays()};
   }
 
  private:
-  struct State {
-    std::string input;
-    /// What is the state in front of the next piece.
-    Value next;
-    /// The name of the layer that `next` is the result of.
-    std::string output;
-  };
-
-  /// The name of a QuantizeLayer, and the value of the source's program whose scale it has; none
-  /// for one of its own.
-  struct Quantized {
-    std::string name;
-    std::optional<std::size_t> of;
-  };
-
   /// Steps of a sequence in one piece.
   Index steps_of(const Stream& stream) const { return steps_ / stream.rate; }
+
+  /// Steps in one piece of what layer `i` reads.
+  Index steps_read(std::size_t i) const { return steps_of(streams_[source_.inputs_of(i)[0]]); }
 
   Value copy_of(std::size_t i) {
     const Layer& layer = *source_.layers()[i];
@@ -119,7 +86,7 @@ class StepModelBuilder {
         description = without_padding(std::move(description));
         break;
       case Stream::Kind::whole: {
-        const Index kept = layer.input_shape()[0] - steps_of(streams_[read[0]]);
+        const Index kept = layer.input_shape()[0] - steps_read(i);
         if (kept < 0) {
           fail_to_stream(layer, fmt::format("reads {} steps of time, fewer than the model takes at "
                                             "once",
@@ -136,36 +103,24 @@ class StepModelBuilder {
   Value fused(std::size_t i, const Value& x) {
     const Layer& layer = *source_.layers()[i];
     const bool gives_all = layer.output_shape().rank() == 2;
-    if (gives_all && steps_of(streams_[i]) > 1) {
-      fail_to_stream(layer, fmt::format("takes {} steps at once; leave LSTMOptions::fused out",
-                                        steps_of(streams_[i])));
+    if ((gives_all && steps_of(streams_[i]) > 1) || streams_[i].zeroed > 0) {
+      fail_to_stream(layer,
+                     "keeps its states inside of one operator, which goes through one step in each "
+                     "call, from the first of the sequence on, but takes several, or reads a "
+                     "sequence that comes late; leave LSTMOptions::fused out");
     }
     const Shape shape{layer.output_shape().dim(-1)};
-    const std::string name = inner_of(layer).name();
-    const Value hidden = state_input(i, name + "_state", shape, result_of(i));
-    const Value given = step_.add_built(std::make_unique<InputLayer>(shape, name + "_cell"), {});
-    constexpr float kMost = 32767 * kLstmCellScale;
-    const QuantSpec int16{.num_bits = 16, .symmetric = true};
-    auto quantizer = std::make_unique<FixedQuantizer>(-kMost, kMost, int16);
-    quantized_.push_back({name + "_cell_quantize", std::nullopt});
-    const Value cell =
-        step_.add_built(std::make_unique<QuantizeLayer>(std::move(quantizer), options_of(i),
-                                                        quantized_.back().name),
-                        {given});
+    const std::string name = layers_.name_of(i);
+    const Value hidden = layers_.state_input(i, name + "_state", shape, layers_.result_of(i));
+    const Value cell = layers_.cell_input(i, name + "_cell", shape);
     Value result =
         step_.add_built(make_layer(with_carried_states(describe_layer(layer))), {x, hidden, cell});
     // lower() has the operator's own result in its place.
-    const Value next = add(i, std::make_unique<Reshape>(shape, name + "_state_next"), {result});
-    states_.push_back({name + "_state", next, step_.layers().back()->name()});
-    add_cell(name, result);
+    layers_.carry(name + "_state",
+                  layers_.add(i, std::make_unique<Reshape>(shape, name + "_state_next"), {result}));
+    layers_.carry(name + "_cell",
+                  step_.add_built(std::make_unique<CellState>(name + "_cell_next"), {result}));
     return result;
-  }
-
-  /// The cell state behind an LSTM's last step, as its state.
-  void add_cell(const std::string& name, const Value& result) {
-    const std::string next = name + "_cell_next";
-    states_.push_back(
-        {name + "_cell", step_.add_built(std::make_unique<CellState>(next), {result}), next});
   }
 
   /// A recurrent layer that begins with the states that it gave at the piece before.
@@ -174,97 +129,75 @@ class StepModelBuilder {
     if (recurrent_of(layer)->is_one_operator()) return fused(i, x);
     const bool gives_all = layer.output_shape().rank() == 2;
     const Shape shape = gives_all ? layer.output_shape().with_dim(0, 1) : layer.output_shape();
-    const std::string name = inner_of(layer).name();
-    std::vector<Value> inputs = {x, state_input(i, name + "_state", shape, result_of(i))};
-    const std::vector<std::size_t>& beside = source_.program().values[result_of(i)].beside;
+    const std::size_t of = layers_.result_of(i);
+    const std::string name = layers_.name_of(i);
+    std::vector<Value> inputs = {x, layers_.state_input(i, name + "_state", shape, of)};
+    const std::vector<std::size_t>& beside = source_.program().values[of].beside;
     for (const std::size_t state : beside) {
-      inputs.push_back(state_input(i, name + "_cell", {shape.dim(-1)}, state));
+      inputs.push_back(layers_.state_input(i, name + "_cell", {shape.dim(-1)}, state));
     }
+    const std::optional<Value> flag = flag_of_call(i);
     Value result = step_.add_built(make_layer(describe_layer(layer)), inputs);
     const Index count = gives_all ? steps_of(streams_[i]) : 1;
-    if (count == 1) {
-      states_.push_back({name + "_state", result, layer.name()});
-    } else {
-      add_state(i, result, count - 1, 1);
+    Value next = result;
+    if (count > 1) next = layers_.part(i, name + "_next", result, count - 1, 1);
+    layers_.carry(name + "_state", begun_state(i, name + "_state", next, flag, of));
+    for (const std::size_t state : beside) {
+      next = step_.add_built(std::make_unique<CellState>(name + "_cell_next"), {result});
+      layers_.carry(name + "_cell", begun_state(i, name + "_cell", next, flag, state));
     }
-    if (!beside.empty()) add_cell(name, result);
     return result;
+  }
+
+  /// The result of the last layer, `next`, or 0 where the flag says that all of the call comes
+  /// before the sequence.
+  Value begun_state(std::size_t i, const std::string& state, const Value& next,
+                    const std::optional<Value>& flag, std::size_t of) {
+    if (!flag) return next;
+    const bool is_row = step_.layers().back()->output_shape().rank() == 2;
+    const Value factor =
+        is_row ? *flag
+               : layers_.add(i, std::make_unique<Reshape>(Shape{1}, state + "_begun"), {*flag});
+    return layers_.product(i, state + "_zeroed", next, factor, of);
   }
 
   /// The steps that layer `i` keeps of what it has read, in front of x, which it reads now.
   Value joined(std::size_t i, Value x, Index kept) {
-    if (kept == 0) return x;
     const std::size_t read = source_.inputs_of(i)[0];
-    const std::string name = inner_of(*source_.layers()[i]).name();
-    const Value before =
-        state_input(i, name + "_state", source_.layers()[read]->output_shape().with_dim(0, kept),
-                    result_of(read));
-    // What operators as TANH give is tied to no quantizer.
-    if (reads_integers(i) && form_of(result_of(read)).fixed_by) {
-      x = quantized(i, x, name + "_quantize", result_of(read));
+    const std::size_t of = layers_.result_of(read);
+    const std::string name = layers_.name_of(i);
+    const Index zeroed = streams_[i].zeroed;
+    if (zeroed > 0) {
+      const Value flags = layers_.begun(i, zeroed, steps_read(i));
+      x = layers_.product(i, name + "_zeroed", x, flags, of);
     }
-    Value window = add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
+    if (kept == 0) return x;
+    const Value before = layers_.state_input(
+        i, name + "_state", source_.layers()[read]->output_shape().with_dim(0, kept), of);
+    // What operators as TANH give is tied to no quantizer.
+    if (zeroed == 0 && layers_.reads_integers(i) && layers_.form_of(of).fixed_by) {
+      x = layers_.quantized(i, x, name + "_quantize", of);
+    }
+    Value window = layers_.add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
     const Index count = step_.layers().back()->output_shape()[0];
-    add_state(i, window, count - kept, kept);
+    layers_.carry(name + "_state", layers_.part(i, name + "_next", window, count - kept, kept));
     return window;
   }
 
-  /// Steps [begin, begin + count) of a sequence, as the state of layer `i`.
-  void add_state(std::size_t i, const Value& sequence, Index begin, Index count) {
-    const std::string name = inner_of(*source_.layers()[i]).name();
-    const Value next = add(i,
-                           std::make_unique<Slice>(SliceOptions{
-                               .axis = 0, .begin = begin, .size = count, .name = name + "_next"}),
-                           {sequence});
-    states_.push_back({name + "_state", next, step_.layers().back()->name()});
-  }
-
-  /// The input of a state of layer `i`: behind a QuantizeLayer with the scale of the value `of`
-  /// where the layer is quantized.
-  Value state_input(std::size_t i, const std::string& name, const Shape& shape, std::size_t of) {
-    const Value value = step_.add_built(std::make_unique<InputLayer>(shape, name), {});
-    return reads_integers(i) ? quantized(i, value, name + "_quantize", of) : value;
-  }
-
-  /// x with the scale and zero point of a value of the source.
-  Value quantized(std::size_t i, const Value& x, const std::string& name, std::size_t of) {
-    const QuantizeOptions& options = options_of(i);
-    const Quantizer* const measured = form_of(of).quantizer;
-    auto quantizer = measured != nullptr ? measured->clone() : fixed_quantizer(of, options);
-    quantized_.push_back({name, of});
-    return step_.add_built(std::make_unique<QuantizeLayer>(std::move(quantizer), options, name),
-                           {x});
-  }
-
-  /// Whether layer `i` is quantized, and what it reads is.
-  bool reads_integers(std::size_t i) const {
-    const std::size_t read = result_of(source_.inputs_of(i)[0]);
-    return as_quantize_wrapper(*source_.layers()[i]) != nullptr && form_of(read).is_integer;
-  }
-
-  /// Adds a layer, quantized where layer `i` of the source reads integers.
-  Value add(std::size_t i, std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
-    if (reads_integers(i)) {
-      layer = std::make_unique<QuantizeWrapper>(std::move(layer), default_8bit(options_of(i)));
-    }
-    return step_.add_built(std::move(layer), inputs);
-  }
-
-  const QuantizeOptions& options_of(std::size_t i) const {
-    return as_quantize_wrapper(*source_.layers()[i])->config().options();
-  }
-
-  const ValueForm& form_of(std::size_t value) const { return source_.program().values[value].form; }
-
-  std::size_t result_of(std::size_t layer) const {
-    return source_.program().result_of_layer[layer];
-  }
-
-  std::unique_ptr<Quantizer> fixed_quantizer(std::size_t of, const QuantizeOptions& options) const {
-    const ValueForm& form = form_of(of);
-    const DType type = form.is_int16 ? DType::int16 : DType::int8;
-    const RealLimits limits = real_limits(definition(form.fixed_by.value()).fixed_grid_of(type));
-    return std::make_unique<FixedQuantizer>(limits.lo, limits.hi, activation_spec(options));
+  /// What a state of recurrent layer `i` is to be multiplied by behind each call, where some come
+  /// before the sequence.
+  std::optional<Value> flag_of_call(std::size_t i) {
+    const Index zeroed = streams_[i].zeroed;
+    const Index at_once = steps_read(i);
+    if (zeroed == 0) return std::nullopt;
+    if (zeroed % at_once == 0) return layers_.begun(i, zeroed / at_once, 1);
+    fail_to_stream(
+        *source_.layers()[i],
+        fmt::format("begins with a state of zeros and goes through {} steps in each call, but the "
+                    "sequence that it reads comes {} steps late, within a call; expected a "
+                    "multiple of {}: let the layers with strides stand in front of it, or give "
+                    "the convolutions in front of it padding causal",
+                    at_once, zeroed, at_once));
   }
 
   void add_outputs() {
@@ -274,7 +207,7 @@ class StepModelBuilder {
       outputs.push_back(source_.layers()[output]->name());
     }
     const std::vector<std::size_t> inputs = step_.input_layers();
-    for (const State& state : states_) {
+    for (const StepLayers::State& state : layers_.states()) {
       const auto input = std::ranges::find_if(
           inputs, [&](std::size_t layer) { return step_.layers()[layer]->name() == state.input; });
       const auto found = std::ranges::find(outputs, state.output);
@@ -296,36 +229,13 @@ class StepModelBuilder {
     return delays;
   }
 
-  void restore() {
-    std::set<std::string> wanted;
-    for (const NamedTensor& saved : step_.saved_tensors()) wanted.insert(saved.name);
-    Archive tensors;
-    for (const auto& [name, tensor] : source_.saved_tensors()) {
-      // The zeros in front of the first step have a quantizer that one step has not.
-      if (wanted.contains(name)) tensors.add(name, tensor);
-    }
-    for (const Quantized& state : quantized_) {
-      const Quantizer* const measured = state.of ? form_of(*state.of).quantizer : nullptr;
-      if (measured != nullptr) {
-        add_range(tensors, state.name, *measured);
-        continue;
-      }
-      for (const auto& [name, tensor] : step_.saved_tensors()) {
-        if (name.starts_with(state.name + "/")) tensors.add(name, tensor);
-      }
-    }
-    step_.restore(tensors);
-    static_cast<void>(step_.program());
-  }
-
   const Model& source_;
   std::vector<Stream> streams_;
   /// Steps of time in one piece.
   Index steps_ = 1;
   Model step_;
   std::vector<Value> values_;
-  std::vector<State> states_;
-  std::vector<Quantized> quantized_;
+  StepLayers layers_{source_, step_};
   std::vector<CarriedState> carried_;
 };
 

@@ -140,15 +140,6 @@ bool computes_each_step(const Layer& layer) {
                              [&](const Step& step) { return is_stepwise(program, step); });
 }
 
-void require_no_delay(const Layer& layer, const Stream& read) {
-  if (read.delay == 0) return;
-  fail_to_stream(layer,
-                 fmt::format("begins with zeros in front of the first step, but reads a sequence "
-                             "of which {} steps of no full window come first; give the "
-                             "convolutions in front of it padding causal",
-                             read.delay));
-}
-
 /// Throws InvalidArgument where the layer's result is made of the last steps of a sequence, which
 /// do not come.
 void require_last_steps(const Layer& layer, const Stream& read) {
@@ -180,11 +171,11 @@ Stream windowed(const Layer& layer, const WindowAxis& window, const Stream& read
                     ahead, ahead,
                     may_wait ? "; or let StepModelOptions::delay have it wait so long" : ""));
   }
-  if (window.before > 0) require_no_delay(layer, read);
   const Index least = span - window.stride;
   const Index beyond = (window.before - read.delay - least) % window.stride;
   Stream stream{.kind = Stream::Kind::window,
                 .rate = read.rate * window.stride,
+                .zeroed = window.before > 0 ? read.delay : 0,
                 .unfinished = read.unfinished || pads_behind};
   stream.kept = least + (beyond < 0 ? beyond + window.stride : beyond);
   stream.delay = (read.delay + stream.kept - window.before) / window.stride;
@@ -284,12 +275,16 @@ class StreamAnalysis {
     if (layer.input_shapes().size() > 1) {
       fail_to_stream(layer, "is given a first state, which step_model() is to carry");
     }
-    require_no_delay(layer, read);
+    Stream stream{.kind = Stream::Kind::recurrent, .zeroed = read.delay};
     if (layer.output_shape().rank() == 2) {
-      return {.kind = Stream::Kind::recurrent, .rate = read.rate, .unfinished = read.unfinished};
+      stream.rate = read.rate;
+      stream.delay = read.delay;
+      stream.unfinished = read.unfinished;
+      return stream;
     }
     require_last_steps(layer, read);
-    return {.kind = Stream::Kind::recurrent, .end = layer.input_shape()[0] * read.rate};
+    stream.end = (layer.input_shape()[0] + read.delay) * read.rate;
+    return stream;
   }
 
   const Model& model_;

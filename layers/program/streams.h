@@ -26,6 +26,9 @@ struct Stream {
   Index delay = 0;
   /// How many steps a window keeps of what it has read.
   Index kept = 0;
+  /// How many of the steps that a layer reads first come before the sequence; the layer begins with
+  /// zeros, and has to read them in place of these.
+  Index zeroed = 0;
   /// How many steps of the network's inputs a result is made of that is no sequence.
   Index end = 0;
   /// Whether the last steps that the whole sequence has never come: a layer looks ahead.
@@ -42,9 +45,10 @@ const Recurrent* recurrent_of(const Layer& layer);
 
 /// The streams of all layers of a built model. A window over S steps, behind one another by s, with
 /// F zeros in front, that reads a sequence delayed by D, keeps the P steps, S - s <= P < S, for
-/// which D + P - F is a multiple of s, and is itself delayed by (D + P - F) / s. `delays`: whether
-/// convolutions may look ahead, as StepModelOptions::delay says. Throws InvalidArgument, naming the
-/// layer, where step_model() does.
+/// which D + P - F is a multiple of s, and is itself delayed by (D + P - F) / s. Where F > 0, D
+/// steps are zeroed; before a recurrent layer they always are, and it is delayed by D. `delays`:
+/// whether convolutions may look ahead, as StepModelOptions::delay says. Throws InvalidArgument,
+/// naming the layer, where step_model() does.
 std::vector<Stream> streams_of(const Model& model, bool delays);
 
 }  // namespace octet

@@ -247,18 +247,20 @@ std::vector<std::byte> results_of(const IntegerModel& model) {
 }
 
 TEST(KeptStates, AreVariablesOfFiles) {
-  const IntegerModel model = streaming(Rounding::fp32);
-  const auto bytes = to_tflite(model, TfliteStates::variables);
-  const IntegerModel read = from_tflite(bytes);
-  EXPECT_EQ(results_of(read), results_of(model));
-  EXPECT_EQ(read.inputs.size(), model.inputs.size());
-  EXPECT_EQ(to_tflite(read, TfliteStates::variables), bytes);
-  // As the file itself has it.
-  const detail::FileOutline outline = detail::outline_tflite(bytes);
-  ASSERT_EQ(outline.graphs.size(), 2U);
-  EXPECT_EQ(outline.graphs[0].inputs.size(), 1U);
-  EXPECT_EQ(outline.graphs[0].outputs.size(), 2U);
-  IntegerModel without = model;
+  for (const IntegerModel& model :
+       {streaming(Rounding::fp32), lower(step_model(waiting_stream(), {.delay = true}))}) {
+    const auto bytes = to_tflite(model, TfliteStates::variables);
+    const IntegerModel read = from_tflite(bytes);
+    EXPECT_EQ(results_of(read), results_of(model));
+    EXPECT_EQ(read.inputs.size(), model.inputs.size());
+    EXPECT_EQ(to_tflite(read, TfliteStates::variables), bytes);
+    // As the file itself has it.
+    const detail::FileOutline outline = detail::outline_tflite(bytes);
+    ASSERT_EQ(outline.graphs.size(), 2U);
+    EXPECT_EQ(outline.graphs[0].inputs.size(), 1U);
+    EXPECT_EQ(outline.graphs[0].outputs.size(), kept_states(model).results);
+  }
+  IntegerModel without = streaming(Rounding::fp32);
   without.metadata.erase("octet.states");
   expect_throws<InvalidArgument>([&] { to_tflite(without, TfliteStates::variables); },
                                  {"expected a model that carries states", "step_model()"});

@@ -4,30 +4,33 @@
 #include <octet/core/error.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/model.h>
+#include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/step_model.h>
 #include <octet/tests/core/quant/quant_testing.h>
+#include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
 namespace octet::test {
 
 /// A random network of layers that compute each step alone, of recurrent ones, and of convolutions
-/// and pools along time, whose outputs are a sequence and, of some, what a last layer and a Dense
-/// make of all of it.
+/// and pools along time with any padding behind one another, whose outputs are a sequence and, of
+/// some, what a last layer and a Dense make of all of it; of 16 bits, of layers that take them.
 class RandomStream {
  public:
-  explicit RandomStream(std::uint32_t seed) : random_(seed), model_("stream") {
-    steps_ = length_ = 4 * random_.integer(1, 5);
+  explicit RandomStream(std::uint32_t seed, int activation_bits = 8)
+      : random_(seed), model_("stream"), is_int16_(activation_bits == 16) {
+    const bool is_delayed = random_.integer(0, 2) == 0;
+    steps_ = length_ = 4 * random_.integer(1, 5) + (is_delayed ? 12 : 0);
     features_ = random_.integer(1, 9);
     Value x = model_.input({steps_, features_}, "x");
     for (int i = random_.integer(1, 4); i > 0; --i) x = layer(x);
-    if (length_ > 2 && random_.integer(0, 2) == 0) x = delayed(x);
-    model_.output(is_delayed_ || random_.integer(0, 1) == 1
-                      ? x
-                      : model_.add(GRU(5, {.return_sequences = true}), x));
-    if (random_.integer(0, 1) == 1) {
+    for (int i = is_delayed ? random_.integer(1, 4) : 0; i > 0; --i) x = delayed(x);
+    model_.output(random_.integer(0, 1) == 1 ? x : recurrent(x, 5));
+    if (!looks_ahead_ && random_.integer(0, 1) == 1) {
       model_.output(model_.add(Dense(random_.integer(1, 5), Activation::softmax), last(x)));
     }
     model_.build(seed);
@@ -39,6 +42,8 @@ class RandomStream {
 
   const Model& model() const { return model_; }
   Index steps() const { return steps_; }
+  /// Whether the last results of the whole sequence read zeros behind it, which a stream has not.
+  bool looks_ahead() const { return looks_ahead_; }
   Tensor batch(Index size) {
     return Tensor::uniform({size, steps_, features_}, Random(random_.bits()),
                            -random_.positive(0.1F, 3.0F), random_.positive(0.1F, 3.0F));
@@ -47,7 +52,7 @@ class RandomStream {
  private:
   Value layer(const Value& x) {
     const Index units = random_.integer(1, 9);
-    switch (random_.integer(0, 12)) {
+    switch (random_.integer(0, is_int16_ ? 8 : 12)) {
       case 0:
         return model_.add(Dense(units, Activation::relu), x);
       case 1:
@@ -57,10 +62,8 @@ class RandomStream {
       case 3:
         return model_.add(Concatenate(), {model_.add(Dense(units, Activation::sigmoid), x),
                                           model_.add(GRU(units, {.return_sequences = true}), x)});
-      case 4: {
-        const Value y = model_.add(Dense(units), x);
-        return model_.add(Add(), {y, model_.add(LeakyReLU(0.2F), y)});
-      }
+      case 4:
+        return model_.add(LSTM(units, {.return_sequences = true}), x);
       case 5:
         return model_.add(SimpleRNN(units, {.return_sequences = true}), x);
       case 6: {
@@ -90,8 +93,10 @@ class RandomStream {
         return random_.integer(0, 1) == 0 ? model_.add(MaxPool1D(options), x)
                                           : model_.add(AveragePool1D(options), x);
       }
-      case 10:
-        return model_.add(LSTM(units, {.return_sequences = true}), x);
+      case 10: {
+        const Value y = model_.add(Dense(units), x);
+        return model_.add(Add(), {y, model_.add(LeakyReLU(0.2F), y)});
+      }
       case 11:
         return model_.add(PReLU(), model_.add(LayerNormalization(), x));
       default:
@@ -110,38 +115,81 @@ class RandomStream {
     return 2;
   }
 
-  /// Windows whose first results are not the whole sequence's.
+  /// A window of any padding, whose first results may not be the whole sequence's, nor its last.
   Value delayed(const Value& x) {
-    is_delayed_ = true;
-    Value y = model_.add(Conv1D(3, 2, Activation::relu, {.stride = random_.integer(1, 2)}), x);
-    const bool pools = model_.layers().back() != nullptr && length_ > 5;
-    if (!pools) return y;
-    return model_.add(MaxPool1D({.size = 2, .stride = random_.integer(1, 2)}), y);
+    constexpr std::array kFunctions = {Activation::none, Activation::relu, Activation::tanh,
+                                       Activation::sigmoid};
+    const Index stride = length_ > 12 ? random_.integer(1, 2) : 1;
+    const Index size = random_.integer(static_cast<int>(stride), 4);
+    const Index dilation = random_.integer(1, 2);
+    const bool pools = !is_int16_ && random_.integer(0, 3) == 0;
+    const auto padding = static_cast<Padding>(random_.integer(0, 2));
+    const Index span = pools ? size : (size - 1) * dilation + 1;
+    const Index ready = (length_ - (padding == Padding::causal ? 1 : span)) / stride + 1;
+    if (ready < 3 || (pools && padding == Padding::same)) return x;
+    length_ = ready;
+    looks_ahead_ = looks_ahead_ || padding == Padding::same;
+    if (pools) {
+      const Pool1DOptions options{.size = size, .stride = stride, .padding = padding};
+      return random_.integer(0, 1) == 0 ? model_.add(MaxPool1D(options), x)
+                                        : model_.add(AveragePool1D(options), x);
+    }
+    return model_.add(Conv1D(random_.integer(1, 9), size,
+                             kFunctions[static_cast<std::size_t>(random_.integer(0, 3))],
+                             {.stride = stride, .dilation = dilation, .padding = padding}),
+                      x);
+  }
+
+  Value recurrent(const Value& x, Index units) {
+    const RecurrentOptions options{.return_sequences = true};
+    switch (random_.integer(0, 2)) {
+      case 0:
+        return model_.add(GRU(units, options), x);
+      case 1:
+        return model_.add(LSTM(units, options), x);
+      default:
+        return model_.add(SimpleRNN(units, options), x);
+    }
   }
 
   /// One result of a whole sequence.
   Value last(const Value& x) {
-    const int which = random_.integer(is_delayed_ ? 2 : 0, 4);
+    const int which = random_.integer(0, is_int16_ ? 2 : 4);
     if (which == 0) return model_.add(GRU(random_.integer(1, 9)), x);
     if (which == 1) return model_.add(LSTM(random_.integer(1, 9)), x);
-    if (which == 2) return model_.add(GlobalMaxPool1D(), x);
-    if (which == 3) return model_.add(GlobalAveragePool1D(), x);
+    if (which == 3) return model_.add(GlobalMaxPool1D(), x);
+    if (which == 4) return model_.add(GlobalAveragePool1D(), x);
     return model_.add(Flatten(), x);
   }
 
   PortableRandom random_;
   Model model_;
+  bool is_int16_;
   Index steps_;
   Index features_ = 0;
-  /// How many steps the sequence has that a layer reads.
+  /// How many steps the sequence has that a layer reads, without those that look beyond its end.
   Index length_;
-  bool is_delayed_ = false;
+  bool looks_ahead_ = false;
 };
+
+/// Convolutions that look ahead, one behind the other, and an LSTM, quantized.
+inline Model waiting_stream() {
+  Model model("waiting");
+  Value x = model.input({16, 3}, "x");
+  for (const char* const name : {"first", "second"}) {
+    x = model.add(Conv1D(4, 4, Activation::relu, {.padding = Padding::same, .name = name}), x);
+  }
+  model.output(model.add(LSTM(3, {.return_sequences = true, .name = "memory"}), x));
+  model.build(1);
+  Model quantized = quantize_model(model);
+  calibrate(quantized, random_tensor({20, 16, 3}, 1));
+  return quantized;
+}
 
 /// step_model(), or the model itself, which a network of which no layer remembers anything is.
 inline StepModel streamed(const Model& model) {
   try {
-    return step_model(model);
+    return step_model(model, {.delay = true});
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("found none"), std::string::npos) << error.what();
     return {model, {}, model.input_shape()[0], std::vector<Index>(model.output_layers().size())};
