@@ -29,11 +29,14 @@ std::vector<T> repeated(const T* rows, Index count, Index channels, Index repeat
 std::vector<std::int32_t> paired(const std::int32_t* weights, Index lines, Index taps_x,
                                  Index channels) {
   const Index line = taps_x * channels;
-  std::vector<std::int32_t> pairs;
-  pairs.reserve(static_cast<std::size_t>(lines * line));
-  for (Index at = 0; at < lines * line; ++at) {
-    const std::int32_t next = at % line + channels < line ? weights[at + channels] : 0;
-    pairs.push_back((weights[at] & 0xFFFF) + next * 0x10000);
+  std::vector<std::int32_t> pairs(static_cast<std::size_t>(lines * line));
+  std::int32_t* to = pairs.data();
+  for (Index y = 0; y < lines; ++y, weights += line, to += line) {
+    const Index last = line - channels;
+    for (Index i = 0; i < last; ++i) {
+      to[i] = (weights[i] & 0xFFFF) + weights[i + channels] * 0x10000;
+    }
+    for (Index i = last; i < line; ++i) to[i] = weights[i] & 0xFFFF;
   }
   return pairs;
 }
