@@ -101,7 +101,7 @@ struct LayerWeights {
 };
 
 /// Whether Backward::int8 has products for a layer: fully connected ones and convolutions of one
-/// group that are not transposed.
+/// group, depthwise and transposed ones too.
 bool has_int8_gradients(const LayerWeights& layer);
 
 /// What quantize_model() does with one layer, where that differs from its QuantizeOptions.

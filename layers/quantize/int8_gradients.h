@@ -46,4 +46,22 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            const QuantParams& params, const Tensor& g,
                                            const FinishRows& finish);
 
+/// Computes the same gradients of a depthwise convolution; the kernel is [height, width, 1, units].
+std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
+                                                    const QuantizedKernel& kernel);
+std::optional<Tensor> int8_depthwise_kernel_gradient(const Conv2DGeometry& geometry,
+                                                     std::span<const std::int8_t> x,
+                                                     const QuantParams& params, const Tensor& g,
+                                                     const FinishRows& finish);
+
+/// Computes the same gradients of a transposed convolution. The geometry is that of the convolution
+/// from its results back to its images x; the kernel is [height, width, inputs, units].
+std::optional<Tensor> int8_transposed_input_gradient(const Conv2DGeometry& geometry,
+                                                     const Tensor& g,
+                                                     const QuantizedKernel& kernel);
+std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geometry,
+                                                      std::span<const std::int8_t> x,
+                                                      const QuantParams& params, const Tensor& g,
+                                                      const FinishRows& finish);
+
 }  // namespace octet

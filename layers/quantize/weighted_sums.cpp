@@ -142,7 +142,12 @@ class WindowSumsOfLayer : public WeightedSums {
     return detail::TensorAccess::view(g, results_);
   }
   Tensor real_kernel() const { return octet::real_kernel(kernel_, weights_, scales_); }
-  std::span<const float> scales() const { return scales_; }
+  /// Calls `body` with the quantized weights in the order of the kernel.
+  template <class Body>
+  auto with_quantized_kernel(const Body& body) const {
+    const std::vector<std::int8_t> kernel = transposed_matrix(weights_, units());
+    return body(QuantizedKernel{kernel, scales_});
+  }
 
   virtual Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const = 0;
   virtual Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const = 0;
@@ -181,8 +186,9 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   }
 
   std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
-    const std::vector<std::int8_t> kernel = transposed_matrix(weights(), units());
-    return octet::int8_input_gradient(geometry_, g, {kernel, scales()});
+    return with_quantized_kernel([&](const QuantizedKernel& kernel) {
+      return octet::int8_input_gradient(geometry_, g, kernel);
+    });
   }
   std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                              const QuantParams& params, const Tensor& g,
@@ -268,6 +274,17 @@ class DepthwiseSumsOfLayer final
     return depthwise_conv2d_gradients(geometry(), x, real_kernel(), images_of_results(g), wanted);
   }
 
+  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+    return with_quantized_kernel([&](const QuantizedKernel& kernel) {
+      return int8_depthwise_input_gradient(geometry(), g, kernel);
+    });
+  }
+  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
+                                             const QuantParams& params, const Tensor& g,
+                                             const FinishRows& finish) const override {
+    return int8_depthwise_kernel_gradient(geometry(), x, params, g, finish);
+  }
+
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                           float output_scale, Rounding rounding) const override {
     // Files always have a bias: lower() writes zeros where the layer has none.
@@ -296,6 +313,17 @@ class TransposedSumsOfLayer final : public BlockSumsOfLayer<detail::TransposedCo
                            return std::vector<std::int8_t>(weights.begin(), weights.end());
                          }),
         xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)) {}
+
+  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+    return with_quantized_kernel([&](const QuantizedKernel& kernel) {
+      return int8_transposed_input_gradient(geometry(), g, kernel);
+    });
+  }
+  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
+                                             const QuantParams& params, const Tensor& g,
+                                             const FinishRows& finish) const override {
+    return int8_transposed_kernel_gradient(geometry(), x, params, g, finish);
+  }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                           float output_scale, Rounding rounding) const override {
@@ -332,7 +360,7 @@ ConvGradients WeightedSums::gradients(const Tensor& x, const Tensor& g,
 
 bool has_int8_gradients(const LayerWeights& layer) {
   if (!layer.convolution) return !layer.own_layout;
-  return !layer.transposed && !layer.depthwise && layer.convolution->groups == 1;
+  return layer.depthwise || layer.convolution->groups == 1;
 }
 
 std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer, WeightCodes codes,

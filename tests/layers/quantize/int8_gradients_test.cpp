@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace octet::test::int8_gradients_test {
@@ -56,17 +58,31 @@ float scale_of(const std::vector<float>& scales, Index unit) {
   return scales[scales.size() > 1 ? static_cast<std::size_t>(unit) : 0];
 }
 
-/// A convolution of drawn geometry, of one group.
-Conv2DGeometry drawn_geometry(Draw& draw) {
+Window drawn_window(Draw& draw, Index most_dilation) {
   const auto axis = [&] {
     const auto padding = draw.between(0, 1) == 0 ? Padding::same : Padding::valid;
-    return slide_window(draw.between(5, 9), draw.between(1, 3), draw.between(1, 2),
-                        draw.between(1, 2), padding);
+    return slide_window(draw.between(5, 9), draw.between(1, 3), draw.between(1, 3),
+                        draw.between(Index{1}, most_dilation), padding);
   };
-  return {.window = {axis(), axis()},
+  return {axis(), axis()};
+}
+
+/// A convolution of drawn geometry, of one group.
+Conv2DGeometry drawn_geometry(Draw& draw, Index most_dilation = 2) {
+  return {.window = drawn_window(draw, most_dilation),
           .images = draw.between(1, 4),
           .channels = draw.between(1, 5),
           .filters = draw.between(1, 6)};
+}
+
+/// A depthwise convolution of drawn geometry, of one to three units for each channel.
+Conv2DGeometry drawn_depthwise(Draw& draw) {
+  const Index channels = draw.between(1, 40);
+  return {.window = drawn_window(draw, 2),
+          .images = draw.between(1, 9),
+          .channels = channels,
+          .filters = channels * draw.between(1, 3),
+          .groups = channels};
 }
 
 /// Calls take(image, output, tap, place) for every tap that lies inside an image.
@@ -85,29 +101,41 @@ void for_each_tap(const Conv2DGeometry& c, const Take& take) {
   }
 }
 
+/// The channel that input i of unit u is.
+Index channel_of(const Conv2DGeometry& c, Index u, Index i) {
+  return u / c.filters_per_group() * c.channels_per_group() + i;
+}
+
+/// Quantized values of g of each image, of each pixel's value times the scale of its unit.
+std::vector<Coded> coded_images(const Tensor& g, Index images, const std::vector<float>& scales) {
+  const Index units = g.dim(-1);
+  const Index of_image = g.size() / images;
+  std::vector<Coded> result;
+  for (Index n = 0; n < images; ++n) {
+    std::vector<float> values;
+    for (Index i = 0; i < of_image; ++i) {
+      values.push_back(g.span()[static_cast<std::size_t>(n * of_image + i)] *
+                       scale_of(scales, i % units));
+    }
+    result.push_back(coded(values));
+  }
+  return result;
+}
+
 /// The gradient of the input: rows of g of one image share a scale.
 std::vector<float> naive_input(const Conv2DGeometry& c, const Tensor& g,
                                const std::vector<std::int8_t>& kernel,
                                const std::vector<float>& scales) {
-  const Index outputs = c.window.outputs() * c.filters;
-  std::vector<std::vector<Coded>> images;
+  const std::vector<Coded> images = coded_images(g, c.images, scales);
   std::vector<std::int64_t> sums(static_cast<std::size_t>(c.input_shape().size()));
-  std::vector<Coded> rows;
-  for (Index n = 0; n < c.images; ++n) {
-    std::vector<float> values;
-    for (Index i = 0; i < outputs; ++i) {
-      values.push_back(g.span()[static_cast<std::size_t>(n * outputs + i)] *
-                       scale_of(scales, i % c.filters));
-    }
-    rows.push_back(coded(values));
-  }
   for_each_tap(c, [&](Index n, Index o, Index t, Index place) {
-    for (Index ch = 0; ch < c.channels; ++ch) {
+    for (Index i = 0; i < c.channels_per_group(); ++i) {
       for (Index u = 0; u < c.filters; ++u) {
         const std::int8_t w =
-            kernel[static_cast<std::size_t>((t * c.channels + ch) * c.filters + u)];
-        sums[static_cast<std::size_t>((n * c.window.inputs() + place) * c.channels + ch)] +=
-            rows[static_cast<std::size_t>(n)].codes[static_cast<std::size_t>(o * c.filters + u)] *
+            kernel[static_cast<std::size_t>((t * c.channels_per_group() + i) * c.filters + u)];
+        const Index pixel = n * c.window.inputs() + place;
+        sums[static_cast<std::size_t>(pixel * c.channels + channel_of(c, u, i))] +=
+            images[static_cast<std::size_t>(n)].codes[static_cast<std::size_t>(o * c.filters + u)] *
             w;
       }
     }
@@ -115,7 +143,7 @@ std::vector<float> naive_input(const Conv2DGeometry& c, const Tensor& g,
   std::vector<float> result;
   const auto of_image = static_cast<std::size_t>(c.window.inputs() * c.channels);
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    result.push_back(static_cast<float>(sums[i]) * rows[i / of_image].scale);
+    result.push_back(static_cast<float>(sums[i]) * images[i / of_image].scale);
   }
   return result;
 }
@@ -132,10 +160,11 @@ std::vector<float> naive_kernel(const Conv2DGeometry& c, const std::vector<std::
     const Coded column = coded(values);
     std::vector<std::int64_t> sums(static_cast<std::size_t>(c.patch()));
     for_each_tap(c, [&](Index n, Index o, Index t, Index place) {
-      for (Index ch = 0; ch < c.channels; ++ch) {
+      for (Index i = 0; i < c.channels_per_group(); ++i) {
+        const Index pixel = n * c.window.inputs() + place;
         const std::int8_t code =
-            x[static_cast<std::size_t>((n * c.window.inputs() + place) * c.channels + ch)];
-        sums[static_cast<std::size_t>(t * c.channels + ch)] +=
+            x[static_cast<std::size_t>(pixel * c.channels + channel_of(c, u, i))];
+        sums[static_cast<std::size_t>(t * c.channels_per_group() + i)] +=
             (code - params.zero_point()) *
             column.codes[static_cast<std::size_t>(n * c.window.outputs() + o)];
       }
@@ -170,6 +199,101 @@ TEST(Int8Gradients, OfConvolutionsAreThoseOfTheFormulas) {
   }
 }
 
+TEST(Int8Gradients, OfDepthwiseConvolutionsAreThoseOfTheFormulas) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Draw draw(seed);
+    const Conv2DGeometry c = drawn_depthwise(draw);
+    const QuantParams params = QuantParams::per_tensor(0.02F, draw.between(-128, 127));
+    const auto x = drawn_codes(c.input_shape().size(), draw);
+    const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
+    const auto scales = drawn_scales(c.filters, draw);
+    const Tensor g = drawn_gradient(c.output_shape(), draw);
+    EXPECT_EQ(values_of(int8_depthwise_input_gradient(c, g, {kernel, scales})),
+              naive_input(c, g, kernel, scales))
+        << seed;
+    EXPECT_EQ(values_of(int8_depthwise_kernel_gradient(c, x, params, g, {})),
+              naive_kernel(c, x, params, g))
+        << seed;
+  }
+}
+
+/// The gradient of what a transposed convolution reads; `c` leads from its results back to that.
+std::vector<float> naive_transposed_input(const Conv2DGeometry& c, const Tensor& g,
+                                          const std::vector<std::int8_t>& kernel,
+                                          const std::vector<float>& scales) {
+  const std::vector<Coded> images = coded_images(g, c.images, scales);
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(c.output_shape().size()));
+  for_each_tap(c, [&](Index n, Index o, Index t, Index place) {
+    for (Index i = 0; i < c.filters; ++i) {
+      for (Index u = 0; u < c.channels; ++u) {
+        sums[static_cast<std::size_t>((n * c.window.outputs() + o) * c.filters + i)] +=
+            images[static_cast<std::size_t>(n)]
+                .codes[static_cast<std::size_t>(place * c.channels + u)] *
+            kernel[static_cast<std::size_t>((t * c.filters + i) * c.channels + u)];
+      }
+    }
+  });
+  std::vector<float> result;
+  const auto of_image = static_cast<std::size_t>(c.window.outputs() * c.filters);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    result.push_back(static_cast<float>(sums[i]) * images[i / of_image].scale);
+  }
+  return result;
+}
+
+/// The gradient of its kernel: what one tap reads of one unit of g has a scale.
+std::vector<float> naive_transposed_kernel(const Conv2DGeometry& c,
+                                           const std::vector<std::int8_t>& x,
+                                           const QuantParams& params, const Tensor& g) {
+  const Index taps = c.window.taps();
+  std::vector<float> result(static_cast<std::size_t>(c.kernel_shape().size()));
+  // Output and pixel of each product of a tap.
+  std::vector<std::vector<std::pair<Index, Index>>> products(static_cast<std::size_t>(taps));
+  for_each_tap(c, [&](Index n, Index o, Index t, Index place) {
+    products[static_cast<std::size_t>(t)].emplace_back(n * c.window.outputs() + o,
+                                                       n * c.window.inputs() + place);
+  });
+  for (Index tap = 0; tap < taps; ++tap) {
+    const auto& of_tap = products[static_cast<std::size_t>(tap)];
+    for (Index u = 0; u < c.channels; ++u) {
+      std::vector<float> values;
+      values.reserve(of_tap.size());
+      for (const auto& [output, pixel] : of_tap) {
+        values.push_back(g.span()[static_cast<std::size_t>(pixel * c.channels + u)]);
+      }
+      const Coded column = coded(values);
+      for (Index i = 0; i < c.filters; ++i) {
+        std::int64_t sum = 0;
+        for (std::size_t k = 0; k < of_tap.size(); ++k) {
+          const std::int8_t code = x[static_cast<std::size_t>(of_tap[k].first * c.filters + i)];
+          sum += (code - params.zero_point()) * column.codes[k];
+        }
+        result[static_cast<std::size_t>((tap * c.filters + i) * c.channels + u)] =
+            static_cast<float>(sum) * (column.scale * params.scale());
+      }
+    }
+  }
+  return result;
+}
+
+TEST(Int8Gradients, OfTransposedConvolutionsAreThoseOfTheFormulas) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Draw draw(seed);
+    const Conv2DGeometry c = drawn_geometry(draw, 1);
+    const QuantParams params = QuantParams::per_tensor(0.02F, draw.between(-128, 127));
+    const auto x = drawn_codes(c.output_shape().size(), draw);
+    const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
+    const auto scales = drawn_scales(c.channels, draw);
+    const Tensor g = drawn_gradient(c.input_shape(), draw);
+    EXPECT_EQ(values_of(int8_transposed_input_gradient(c, g, {kernel, scales})),
+              naive_transposed_input(c, g, kernel, scales))
+        << seed;
+    EXPECT_EQ(values_of(int8_transposed_kernel_gradient(c, x, params, g, {})),
+              naive_transposed_kernel(c, x, params, g))
+        << seed;
+  }
+}
+
 /// A product is a convolution of images of one pixel.
 TEST(Int8Gradients, OfProductsAreThoseOfTheFormulas) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
@@ -194,35 +318,64 @@ TEST(Int8Gradients, OfProductsAreThoseOfTheFormulas) {
   }
 }
 
-/// So many images that their taps are a million and more.
-TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
+/// The values of images [begin, end).
+template <class T>
+std::vector<T> of_images(std::span<const T> values, Index images, Index begin, Index end) {
+  const std::size_t each = values.size() / static_cast<std::size_t>(images);
+  const auto part = values.subspan(static_cast<std::size_t>(begin) * each,
+                                   static_cast<std::size_t>(end - begin) * each);
+  return {part.begin(), part.end()};
+}
+
+/// So many images that what is read of them at once, `of_image` of each, is a million and more.
+template <class Gradient, class Naive>
+void expect_sum_of_parts(Conv2DGeometry c, Index of_image, const Shape& x_shape,
+                         const Shape& g_shape, const Gradient& gradient, const Naive& naive) {
   Draw draw(1);
-  const WindowAxis axis = slide_window(8, 3, 1, 1, Padding::same);
-  Conv2DGeometry c{.window = {axis, axis}, .images = 500, .channels = 4, .filters = 3};
-  const Index first = (Index{1} << 20) / (c.patch() * c.window.outputs());
+  const Index first = (Index{1} << 20) / of_image;
   ASSERT_LT(first, c.images);
   const QuantParams params = QuantParams::per_tensor(0.02F, 5);
-  const auto x = drawn_codes(c.input_shape().size(), draw);
-  const Tensor g = drawn_gradient(c.output_shape(), draw);
-  std::vector<float> expected(static_cast<std::size_t>(c.kernel_shape().size()));
-  const auto add = [&](Index begin, Index end) {
+  const auto x = drawn_codes(x_shape.size(), draw);
+  const Tensor g = drawn_gradient(g_shape, draw);
+  std::vector<float> expected;
+  for (const auto& [begin, end] : {std::pair(Index{0}, first), std::pair(first, c.images)}) {
     Conv2DGeometry part = c;
     part.images = end - begin;
-    const auto at = static_cast<std::size_t>(begin * c.window.inputs() * c.channels);
-    const auto size = static_cast<std::size_t>(part.input_shape().size());
-    const Tensor rows = Tensor::from(
-        part.output_shape(),
-        g.span().subspan(static_cast<std::size_t>(begin * c.window.outputs() * c.filters),
-                         static_cast<std::size_t>(part.output_shape().size())));
-    const auto found = naive_kernel(part,
-                                    {x.begin() + static_cast<std::ptrdiff_t>(at),
-                                     x.begin() + static_cast<std::ptrdiff_t>(at + size)},
-                                    params, rows);
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += found[i];
-  };
-  add(0, first);
-  add(first, c.images);
-  EXPECT_EQ(values_of(int8_kernel_gradient(c, x, params, g, {})), expected);
+    const Tensor rows =
+        Tensor::from(g_shape.with_dim(0, part.images), of_images(g.span(), c.images, begin, end));
+    const auto found =
+        naive(part, of_images(std::span<const std::int8_t>(x), c.images, begin, end), params, rows);
+    expected.resize(found.size());
+    for (std::size_t i = 0; i < found.size(); ++i) expected[i] += found[i];
+  }
+  EXPECT_EQ(values_of(gradient(x, params, g)), expected);
+}
+
+TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
+  const WindowAxis axis = slide_window(8, 3, 1, 1, Padding::same);
+  const Conv2DGeometry c{.window = {axis, axis}, .images = 500, .channels = 4, .filters = 3};
+  const Index outputs = c.window.outputs();
+  expect_sum_of_parts(
+      c, c.patch() * outputs, c.input_shape(), c.output_shape(),
+      [&](const auto& x, const QuantParams& params, const Tensor& g) {
+        return int8_kernel_gradient(c, x, params, g, {});
+      },
+      naive_kernel);
+  expect_sum_of_parts(
+      c, c.patch() * outputs, c.output_shape(), c.input_shape(),
+      [&](const auto& x, const QuantParams& params, const Tensor& g) {
+        return int8_transposed_kernel_gradient(c, x, params, g, {});
+      },
+      naive_transposed_kernel);
+  const WindowAxis pixel = slide_window(8, 1, 1, 1, Padding::same);
+  const Conv2DGeometry d{
+      .window = {pixel, pixel}, .images = 700, .channels = 16, .filters = 32, .groups = 16};
+  expect_sum_of_parts(
+      d, outputs * d.filters, d.input_shape(), d.output_shape(),
+      [&](const auto& x, const QuantParams& params, const Tensor& g) {
+        return int8_depthwise_kernel_gradient(d, x, params, g, {});
+      },
+      naive_kernel);
 }
 
 TEST(Int8Gradients, AreNoneWhereAValueIsNotFinite) {

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <octet/core/conv2d_geometry.h>
+#include <octet/core/kernels/passes.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+// What the products of int8_gradients.h have in common.
+
+namespace octet::detail {
+
+inline constexpr std::int32_t kLargestGradient = 127;
+/// Rows of which a sum of (x - zero point) g stays in int32: 255 * 127 * kMostExactRows < 2^31.
+inline constexpr Index kMostExactRows = 65536;
+
+inline std::size_t size_of(Index count) { return static_cast<std::size_t>(count); }
+
+inline CodeGrid gradient_grid(float scale) {
+  return {.scale = scale, .zero_point = 0, .qmin = -kLargestGradient, .qmax = kLargestGradient};
+}
+
+/// A gradient as quantized values from -127 to 127 with a scale for each block of rows.
+struct QuantizedGradient {
+  std::vector<std::int8_t> values;
+  std::vector<float> scales;
+};
+
+/// Quantized values of g [rows, units] times the scale of each unit's weights, so that sums over
+/// units need no scale of their own; `block` rows share a scale. None where a value is not finite.
+std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const float> weights,
+                                              Index block);
+
+/// The scale of each column of g [rows, units]; none where a value is not finite.
+std::optional<std::vector<float>> column_scales(const float* g, Index rows, Index units);
+
+/// to [columns, rows] = from [rows, columns].
+void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to);
+
+/// Adds the product of inputs [count, rows] and g [rows, units], in real values, to `to`, or writes
+/// it there where it `is_first`. False where a value of g is not finite.
+bool add_products(const std::int8_t* inputs, Index count, Index rows, const QuantParams& params,
+                  const float* g, Index units, bool is_first, float* to);
+
+/// How many images a kernel's gradient reads at once: so few that the elements that it gathers of
+/// them, `of_image` of each, stay in the cache, and that their rows do not exceed kMostExactRows.
+Index images_at_once(const Conv2DGeometry& geometry, Index of_image);
+
+/// The axis of the convolution that brings gradients back: one window for each input element.
+WindowAxis back(const WindowAxis& axis);
+
+/// Quantized values [images, height, width, units] with zeros between them, as many as the strides
+/// skip: the images that back() reads.
+std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, std::vector<std::int8_t> values);
+
+/// A kernel [taps, inputs, units] as [inputs, taps, units].
+std::vector<std::int8_t> inputs_first(std::span<const std::int8_t> kernel, Index taps, Index units);
+/// @overload
+/// With the taps in the other order.
+std::vector<std::int8_t> turned(std::span<const std::int8_t> kernel, Index taps, Index units);
+
+}  // namespace octet::detail
