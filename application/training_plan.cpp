@@ -1,11 +1,11 @@
 #include "training_plan.h"
 
 #include <fmt/format.h>
+#include <octet/layers/quantize/backward.h>
 #include <octet/train/callbacks.h>
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,13 +90,10 @@ std::vector<std::string> phases_of(const Options& options) {
 }
 
 std::string backward_text(const Model& quantized) {
-  std::vector<std::string> names;
-  for (const auto& layer : quantized.layers()) {
-    const std::optional<LayerWeights> weights = layer->weights();
-    if (weights && !has_int8_gradients(*weights)) names.push_back(layer->name());
-  }
-  return names.empty() ? "gradients on int8 in all layers with weights\n"
-                       : fmt::format("gradients on int8, but in {}\n", fmt::join(names, ", "));
+  const std::vector<std::string> names = layers_with_float_gradients(quantized);
+  return names.empty()
+             ? "gradients on int8 in all layers with weights\n"
+             : fmt::format("gradients on int8, but in floats in {}\n", fmt::join(names, ", "));
 }
 
 std::unique_ptr<Optimizer> optimizer_of(const Options& options, Schedule schedule) {

@@ -71,8 +71,8 @@ struct TrainerOptions {
   /// How gradients of shards are added and sent. The result depends on it. With int8 a checkpoint
   /// also holds the rounding errors: `shards` times the size of the parameters.
   GradientFormat gradients = GradientFormat::float32;
-  /// How quantized layers compute their gradients. The result depends on it. Layers for which
-  /// has_int8_gradients() is false, and layers in float, compute in floats.
+  /// How quantized layers compute their gradients. The result depends on it. Layers that
+  /// layers_with_float_gradients() names compute in floats.
   Backward backward = Backward::float32;
   /// The processes that divide the shards and the test set among them. All make the same trainer
   /// and call the same functions with the same data; the group must outlive the trainer. Null: this

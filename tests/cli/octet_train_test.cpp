@@ -219,6 +219,11 @@ TEST_F(OctetTrain, GradientsOnInt8AndADecayAreOptionsOfARun) {
   const ProcessResult in_floats = train("out", {"--weight-decay", "0.01", "--resume"});
   EXPECT_EQ(in_floats.exit_code, 1);
   expect_mentions(in_floats.err, "--backward");
+  const ProcessResult none = train("none", {"--backward", "int8", "--simulation", "fake_quant"});
+  expect_success(none);
+  expect_mentions(
+      none.out + none.err,
+      "gradients on int8, but in floats in quant_dense, quant_dense_1, quant_dense_2\n");
 }
 
 TEST_F(OctetTrain, AnOptimizerIsAnOptionOfARun) {
