@@ -6,6 +6,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
+#include <octet/layers/quantize/backward.h>
 
 #include <algorithm>
 #include <functional>
@@ -299,12 +300,11 @@ void add_quantization(const Adder& add, Options& o) {
                o.quantize.simulation =
                    text == "integer" ? Simulation::integer : Simulation::fake_quant;
              });
-  add.choice("--backward", {"float32", "int8"}, "float32",
+  add.choice("--backward", {"float32", "int8", "int8-stochastic"}, "float32",
              "How quantized training computes gradients: from products of floats, or of int8, for "
-             "which gradients are rounded; layers without such products stay in float",
-             [&o](const std::string& text) {
-               o.backward = text == "int8" ? Backward::int8 : Backward::float32;
-             });
+             "which gradients are rounded to nearest, or up or down at random; layers without such "
+             "products stay in float",
+             [&o](const std::string& text) { o.backward = parse_backward(text); });
 }
 
 void add_target(const Adder& add, Options& o) {

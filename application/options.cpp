@@ -6,6 +6,7 @@
 #include <octet/core/file.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
+#include <octet/layers/quantize/backward.h>
 #include <octet/train/run/resume_command.h>
 #include <octet/train/run/sha256.h>
 
@@ -280,7 +281,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.weight_decay > 0.0F) {
     result["--weight-decay"] = fmt::format("{}", options.weight_decay);
   }
-  if (options.backward == Backward::int8) result["--backward"] = "int8";
+  if (options.backward != Backward::float32) result["--backward"] = to_string(options.backward);
   if (options.batch_norm) result["--batch-norm"] = "yes";
   if (options.batch_statistics) result["--batch-statistics"] = "yes";
   if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);

@@ -105,7 +105,9 @@ class Run {
     Model quantized = quantize_model(model, options_.quantize);
     show(screen_, quantized.summary());
     show(screen_, storage_text(quantized));
-    if (options_.backward == Backward::int8) show(screen_, backward_text(quantized));
+    if (options_.backward != Backward::float32) {
+      show(screen_, backward_text(quantized, options_.backward));
+    }
     if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
     if (options_.qat_epochs > 0 || !options_.only_quantizes) {
       show(screen_, fmt::format("quantized training: {}\n",

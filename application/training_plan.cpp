@@ -89,11 +89,11 @@ std::vector<std::string> phases_of(const Options& options) {
   return {"float", "qat"};
 }
 
-std::string backward_text(const Model& quantized) {
+std::string backward_text(const Model& quantized, Backward backward) {
   const std::vector<std::string> names = layers_with_float_gradients(quantized);
-  return names.empty()
-             ? "gradients on int8 in all layers with weights\n"
-             : fmt::format("gradients on int8, but in floats in {}\n", fmt::join(names, ", "));
+  return fmt::format("gradients on {}{}\n", to_string(backward),
+                     names.empty() ? " in all layers with weights"
+                                   : fmt::format(", but in floats in {}", fmt::join(names, ", ")));
 }
 
 std::unique_ptr<Optimizer> optimizer_of(const Options& options, Schedule schedule) {

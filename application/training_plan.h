@@ -44,8 +44,9 @@ std::vector<std::filesystem::path> inputs_of(const Options& options);
 /// The phases of a run, one behind the other.
 std::vector<std::string> phases_of(const Options& options);
 
-/// Which layers compute gradients in floats with Backward::int8, a line.
-std::string backward_text(const Model& quantized);
+/// How gradients are computed that are not float32, and which layers compute theirs in floats: a
+/// line.
+std::string backward_text(const Model& quantized, Backward backward);
 
 /// Adam, with --weight-decay AdamW; or SGD with momentum.
 std::unique_ptr<Optimizer> optimizer_of(const Options& options, Schedule schedule);

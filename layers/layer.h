@@ -56,8 +56,9 @@ struct GraphValue {
 
 /// How the gradients of layers with weights are computed where they train on integers: from
 /// products of floats, or of int8 with int32 sums, for which gradients are rounded
-/// (docs/backward.md).
-enum class Backward { float32, int8 };
+/// (docs/backward.md): to nearest, or with int8_stochastic up or down at random, so that the mean
+/// over all random numbers is what was rounded.
+enum class Backward { float32, int8, int8_stochastic };
 
 /// What a forward pass needs to know beyond its inputs.
 struct ForwardContext {
@@ -65,7 +66,7 @@ struct ForwardContext {
   /// only observes.
   enum class Mode { inference, training, calibration };
   Mode mode = Mode::inference;
-  /// Random stream of this step, for layers such as Dropout.
+  /// Random stream of this step, for layers such as Dropout and for Backward::int8_stochastic.
   Random random{};
   /// Skips a final softmax, so that the result is the logits that losses expect, and attaches its
   /// logits to the result of a final sigmoid: see apply_activation(). A model sets it for an

@@ -59,7 +59,7 @@ struct TrainerOptions {
   /// Batches whose gradients are averaged, weighted by rows, before each step: a large batch in the
   /// memory of a small one. The last step of an epoch takes the batches that are left.
   std::size_t accumulate_batches = 1;
-  /// Seed of the order of examples, dropout and augmentation. Weights come from Model::build().
+  /// Seed of order, dropout, augmentation and rounding. Model::build() has a seed of its own.
   std::uint64_t seed = 0;
   bool shuffle = true;
   /// The number of shards of consecutive examples that every batch is cut into, at most batch_size:

@@ -38,8 +38,8 @@ void add_training(CLI::App& command, Request& request, std::string& mode) {
   command.add_option("--image", request.of.image, "Height and width, of --network convolutions")
       ->check(CLI::Range(1, 1 << 12))
       ->capture_default_str();
-  command.add_option("--mode", mode, "qat8: quantized with Backward::int8")
-      ->check(CLI::IsMember({"float", "qat", "qat8"}))
+  command.add_option("--mode", mode, "qat8: quantized with Backward::int8; qat8s: int8_stochastic")
+      ->check(CLI::IsMember({"float", "qat", "qat8", "qat8s"}))
       ->capture_default_str();
   command.add_option("--batch", request.batch)->check(CLI::Range(1, 1 << 20));
 }
@@ -130,8 +130,9 @@ int main(int argc, char** argv) {
     }
     arguments.train.quantized = arguments.step.quantized = arguments.memory.quantized =
         arguments.stream.quantized = arguments.mode != "float";
-    if (arguments.mode == "qat8") {
-      arguments.step.backward = arguments.memory.backward = Backward::int8;
+    if (arguments.mode.starts_with("qat8")) {
+      arguments.step.backward = arguments.memory.backward =
+          arguments.mode == "qat8" ? Backward::int8 : Backward::int8_stochastic;
     }
     fmt::print("{}\n", measure(app, arguments, begin).dump());
     return 0;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/layers/model.h>
 #include <octet/layers/program/program.h>
@@ -5,6 +6,7 @@
 #include <octet/layers/quantize/quantize_config.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
@@ -35,6 +37,26 @@ bool has_float_gradients(const Program& program, const Step& step) {
 }
 
 }  // namespace
+
+std::string_view to_string(Backward backward) {
+  switch (backward) {
+    case Backward::float32:
+      return "float32";
+    case Backward::int8:
+      return "int8";
+    case Backward::int8_stochastic:
+      return "int8-stochastic";
+  }
+  throw InvalidArgument("Backward: a value outside the enumeration");
+}
+
+Backward parse_backward(std::string_view name) {
+  for (const Backward backward : {Backward::float32, Backward::int8, Backward::int8_stochastic}) {
+    if (name == to_string(backward)) return backward;
+  }
+  throw InvalidArgument(
+      fmt::format("backward: expected float32, int8 or int8-stochastic, found '{}'", name));
+}
 
 std::vector<std::string> layers_with_float_gradients(const Model& model) {
   const Program& program = model.program();

@@ -169,10 +169,12 @@ void gather_patches_of(const Conv2DGeometry& geometry, const float* images, floa
 }  // namespace
 
 std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                          const QuantizedKernel& kernel) {
+                                          const QuantizedKernel& kernel,
+                                          const GradientRounding& rounding) {
   assert(geometry.groups == 1);
-  std::optional<detail::QuantizedGradient> quantized = detail::quantized_by(
-      g.reshape({geometry.rows(), geometry.filters}), kernel.scales, geometry.window.outputs());
+  std::optional<detail::QuantizedGradient> quantized =
+      detail::quantized_by(g.reshape({geometry.rows(), geometry.filters}), kernel.scales,
+                           geometry.window.outputs(), rounding);
   if (!quantized) return std::nullopt;
   const Conv2DGeometry backwards{
       .window = {detail::back(geometry.window.y), detail::back(geometry.window.x)},
@@ -187,6 +189,7 @@ std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const 
 std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            std::span<const std::int8_t> x,
                                            const QuantParams& params, const Tensor& g,
+                                           const GradientRounding& rounding,
                                            const FinishRows& finish) {
   assert(geometry.groups == 1);
   const Index pixels = geometry.window.inputs();
@@ -208,9 +211,10 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
       gather_taps(geometry, planes.data(), images, static_cast<std::int8_t>(params.zero_point()),
                   taps.data());
     }
-    if (!detail::add_products((is_product ? planes : taps).data(), patch, images * outputs, params,
-                              g.data() + begin * outputs * geometry.filters, geometry.filters,
-                              begin == 0, result.mutable_data())) {
+    const Index first = begin * outputs * geometry.filters;
+    const detail::GradientRows part{g.data() + first, images * outputs, geometry.filters, first};
+    if (!detail::add_products((is_product ? planes : taps).data(), patch, params, part, rounding,
+                              result.mutable_data())) {
       return std::nullopt;
     }
   }
@@ -219,12 +223,12 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
 }
 
 std::optional<Tensor> int8_transposed_input_gradient(const Conv2DGeometry& geometry,
-                                                     const Tensor& g,
-                                                     const QuantizedKernel& kernel) {
+                                                     const Tensor& g, const QuantizedKernel& kernel,
+                                                     const GradientRounding& rounding) {
   const Index pixels = geometry.window.inputs();
   const Index units = geometry.channels;
-  const std::optional<detail::QuantizedGradient> quantized =
-      detail::quantized_by(g.reshape({geometry.images * pixels, units}), kernel.scales, pixels);
+  const std::optional<detail::QuantizedGradient> quantized = detail::quantized_by(
+      g.reshape({geometry.images * pixels, units}), kernel.scales, pixels, rounding);
   if (!quantized) return std::nullopt;
   return real_sums_of_images(with_images(geometry, 1),
                              detail::inputs_first(kernel.values, geometry.window.taps(), units),
@@ -234,6 +238,7 @@ std::optional<Tensor> int8_transposed_input_gradient(const Conv2DGeometry& geome
 std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geometry,
                                                       std::span<const std::int8_t> x,
                                                       const QuantParams& params, const Tensor& g,
+                                                      const GradientRounding& rounding,
                                                       const FinishRows& finish) {
   const Index outputs = geometry.window.outputs();
   const Index inputs = geometry.filters;
@@ -252,8 +257,9 @@ std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geom
     gather_patches_of(with_images(geometry, images),
                       g.data() + begin * geometry.window.inputs() * geometry.channels,
                       patches.data());
-    if (!detail::add_products(columns.data(), inputs, rows, params, patches.data(), patch,
-                              begin == 0, sums.mutable_data())) {
+    const detail::GradientRows part{patches.data(), rows, patch, begin * outputs * patch};
+    if (!detail::add_products(columns.data(), inputs, params, part, rounding,
+                              sums.mutable_data())) {
       return std::nullopt;
     }
   }

@@ -27,11 +27,12 @@ WindowAxis of_kernel(const WindowAxis& axis) {
           .output = axis.kernel};
 }
 
-/// Adds up, for each tap and unit, the products of the images x and of g [images, outputs, units]
-/// in quantized values; `reciprocals` are 1 / scale of each unit.
+/// Adds up, for each tap and unit, the products of the images x and of g, a row for each output,
+/// in quantized values; `factors` are 1 / scale of each unit.
 std::vector<std::int32_t> sums_of_taps(const Conv2DGeometry& geometry, const std::int8_t* x,
-                                       std::int32_t zero_point, const float* g,
-                                       const std::vector<float>& reciprocals) {
+                                       std::int32_t zero_point, const detail::GradientRows& g,
+                                       std::span<const float> factors,
+                                       const GradientRounding& rounding) {
   const Index units = geometry.filters;
   const Index outputs = geometry.window.outputs();
   const std::size_t size = size_of(outputs * units);
@@ -49,8 +50,7 @@ std::vector<std::int32_t> sums_of_taps(const Conv2DGeometry& geometry, const std
     std::vector<std::int32_t> sums(result.size());
     std::vector<std::int32_t> of_image(result.size());
     for (Index n = begin; n < end; ++n) {
-      kernels().passes.scale_columns(g + n * outputs * units, size_of(outputs), size_of(units),
-                                     reciprocals.data(), scaled.data());
+      detail::write_scaled(g, factors, rounding, n * outputs, (n + 1) * outputs, scaled.data());
       kernels().passes.quantize_away(scaled.data(), size, detail::gradient_grid(1.0F),
                                      kernel.data());
       const DepthwiseInt8Sums products(one, kernel, start, zero_point);
@@ -75,10 +75,11 @@ std::vector<std::int32_t> sums_of_taps(const Conv2DGeometry& geometry, const std
 }  // namespace
 
 std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                                    const QuantizedKernel& kernel) {
+                                                    const QuantizedKernel& kernel,
+                                                    const GradientRounding& rounding) {
   const Index units = geometry.filters;
   std::optional<detail::QuantizedGradient> quantized = detail::quantized_by(
-      g.reshape({geometry.rows(), units}), kernel.scales, geometry.window.outputs());
+      g.reshape({geometry.rows(), units}), kernel.scales, geometry.window.outputs(), rounding);
   if (!quantized) return std::nullopt;
   const Conv2DGeometry backwards{
       .window = {detail::back(geometry.window.y), detail::back(geometry.window.x)},
@@ -117,6 +118,7 @@ std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geomet
 std::optional<Tensor> int8_depthwise_kernel_gradient(const Conv2DGeometry& geometry,
                                                      std::span<const std::int8_t> x,
                                                      const QuantParams& params, const Tensor& g,
+                                                     const GradientRounding& rounding,
                                                      const FinishRows& finish) {
   const Index units = geometry.filters;
   const Index outputs = geometry.window.outputs();
@@ -127,14 +129,13 @@ std::optional<Tensor> int8_depthwise_kernel_gradient(const Conv2DGeometry& geome
   for (Index begin = 0; begin < geometry.images; begin += together) {
     Conv2DGeometry part = geometry;
     part.images = std::min(together, geometry.images - begin);
-    const float* const rows = g.data() + begin * outputs * units;
-    std::optional<std::vector<float>> scales = detail::column_scales(rows, part.rows(), units);
+    const Index first = begin * outputs * units;
+    const detail::GradientRows rows{g.data() + first, part.rows(), units, first};
+    const std::optional<std::vector<float>> scales = detail::column_scales(rows);
     if (!scales) return std::nullopt;
-    std::vector<float> reciprocals;
-    for (const float scale : *scales) reciprocals.push_back(1.0F / scale);
     const std::vector<std::int32_t> sums =
         sums_of_taps(part, x.data() + begin * geometry.window.inputs() * geometry.channels,
-                     params.zero_point(), rows, reciprocals);
+                     params.zero_point(), rows, detail::reciprocals(*scales), rounding);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const float scale = (*scales)[i % size_of(units)] * params.scale();
       to[i] = (begin == 0 ? 0.0F : to[i]) + static_cast<float>(sums[i]) * scale;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -52,10 +53,38 @@ void transpose_block(const std::int8_t* from, Index stride, std::int8_t* to, Ind
   }
 }
 
+/// Rounds each value up with the probability of its fraction: values[i] by number first + i.
+void round_at_random(std::span<float> values, const Random& random, std::uint64_t first) {
+  std::array<std::uint32_t, 4> words{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t at = first + i;
+    if (i == 0 || at % words.size() == 0) words = random.block(at / words.size());
+    const float below = std::floor(values[i]);
+    // In [0, 1), a multiple of 2^-24.
+    const float drawn = static_cast<float>(words[at % words.size()] >> 8) * 0x1.0p-24F;
+    values[i] = below + (drawn < values[i] - below ? 1.0F : 0.0F);
+  }
+}
+
+/// The quantized values of g.
+PackedS8 packed_columns(const GradientRows& g, std::span<const float> scales,
+                        const GradientRounding& rounding) {
+  if (!rounding) {
+    return PackedS8::quantize(g.values, g.rows, g.units, scales, -kLargestGradient,
+                              kLargestGradient);
+  }
+  const std::vector<float> factors = reciprocals(scales);
+  const auto rows = [&](Index begin, Index end, float* to) {
+    write_scaled(g, factors, rounding, begin, end, to);
+  };
+  constexpr std::array<float, 1> kWhole = {1.0F};
+  return PackedS8::quantize(rows, g.rows, g.units, kWhole, -kLargestGradient, kLargestGradient);
+}
+
 }  // namespace
 
 std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const float> weights,
-                                              Index block) {
+                                              Index block, const GradientRounding& rounding) {
   const Index units = g.dim(-1);
   const Index rows = g.size() / units;
   const float* const from = g.data();
@@ -77,7 +106,14 @@ std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const f
     is_finite[i] = finite ? 1 : 0;
     if (!finite) return;
     result.scales[i] = scale_for(std::max(-lowest, highest));
-    passes.quantize_away(scaled.data(), count, gradient_grid(result.scales[i]),
+    float scale = result.scales[i];
+    if (rounding) {
+      const float factor = 1.0F / scale;
+      for (std::size_t k = 0; k < count; ++k) scaled.data()[k] *= factor;
+      round_at_random({scaled.data(), count}, *rounding, i * count);
+      scale = 1.0F;
+    }
+    passes.quantize_away(scaled.data(), count, gradient_grid(scale),
                          result.values.data() + i * count);
   };
   parallel_for(result.scales.size(), parallel_grain(Work::write_floats, count),
@@ -88,14 +124,28 @@ std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const f
   return result;
 }
 
-std::optional<std::vector<float>> column_scales(const float* g, Index rows, Index units) {
-  std::vector<float> lowest(size_of(units));
-  std::vector<float> scales(size_of(units));
-  if (!min_max_columns({g, size_of(rows * units)}, lowest, scales)) return std::nullopt;
+std::optional<std::vector<float>> column_scales(const GradientRows& g) {
+  std::vector<float> lowest(size_of(g.units));
+  std::vector<float> scales(size_of(g.units));
+  if (!min_max_columns({g.values, size_of(g.rows * g.units)}, lowest, scales)) return std::nullopt;
   for (std::size_t u = 0; u < scales.size(); ++u) {
     scales[u] = scale_for(std::max(-lowest[u], scales[u]));
   }
   return scales;
+}
+
+std::vector<float> reciprocals(std::span<const float> scales) {
+  std::vector<float> result(scales.begin(), scales.end());
+  for (float& value : result) value = 1.0F / value;
+  return result;
+}
+
+void write_scaled(const GradientRows& g, std::span<const float> factors,
+                  const GradientRounding& rounding, Index begin, Index end, float* to) {
+  const std::size_t count = size_of((end - begin) * g.units);
+  kernels().passes.scale_columns(g.values + begin * g.units, size_of(end - begin), size_of(g.units),
+                                 factors.data(), to);
+  if (rounding) round_at_random({to, count}, *rounding, size_of(g.first + begin * g.units));
 }
 
 void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to) {
@@ -118,20 +168,19 @@ void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* 
   }
 }
 
-bool add_products(const std::int8_t* inputs, Index count, Index rows, const QuantParams& params,
-                  const float* g, Index units, bool is_first, float* to) {
-  std::optional<std::vector<float>> scales = column_scales(g, rows, units);
+bool add_products(const std::int8_t* inputs, Index count, const QuantParams& params,
+                  const GradientRows& g, const GradientRounding& rounding, float* to) {
+  std::optional<std::vector<float>> scales = column_scales(g);
   if (!scales) return false;
-  const PackedS8 packed =
-      PackedS8::quantize(g, rows, units, *scales, -kLargestGradient, kLargestGradient);
+  const PackedS8 packed = packed_columns(g, *scales, rounding);
   std::vector<std::int32_t> start;
   for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
   for (float& scale : *scales) scale *= params.scale();
-  gemm_s8(count, inputs, rows, packed, start, [&](Index begin, Index end, std::int32_t* sums) {
-    const std::size_t width = size_of(units);
-    for (Index i = begin; i < end; ++i, sums += units) {
-      float* const out = to + i * units;
-      if (is_first) {
+  gemm_s8(count, inputs, g.rows, packed, start, [&](Index begin, Index end, std::int32_t* sums) {
+    const std::size_t width = size_of(g.units);
+    for (Index i = begin; i < end; ++i, sums += g.units) {
+      float* const out = to + i * g.units;
+      if (g.first == 0) {
         constexpr float kAny = std::numeric_limits<float>::infinity();
         kernels().passes.real_sums(sums, width, scales->data(), -kAny, kAny, out);
       } else {
@@ -154,12 +203,13 @@ std::vector<std::int8_t> transposed_matrix(std::span<const std::int8_t> matrix, 
   return result;
 }
 
-std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel) {
+std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel,
+                                          const GradientRounding& rounding) {
   const Index rows = g.dim(0);
   const Index units = g.dim(1);
   const auto inputs = static_cast<Index>(kernel.values.size()) / units;
   const std::optional<detail::QuantizedGradient> quantized =
-      detail::quantized_by(g, kernel.scales, 1);
+      detail::quantized_by(g, kernel.scales, 1, rounding);
   if (!quantized) return std::nullopt;
   Tensor result({rows, inputs});
   float* const to = result.mutable_data();
@@ -179,6 +229,7 @@ std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel
 
 std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                            const QuantParams& params, const Tensor& g,
+                                           const GradientRounding& rounding,
                                            const FinishRows& finish) {
   const Index rows = g.dim(0);
   const Index units = g.dim(1);
@@ -189,8 +240,9 @@ std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
     const Index count = std::min(detail::kMostExactRows, rows - begin);
     columns.resize(size_of(inputs * count));
     detail::transpose(x.data() + begin * inputs, count, inputs, columns.data());
-    if (!detail::add_products(columns.data(), inputs, count, params, g.data() + begin * units,
-                              units, begin == 0, result.mutable_data())) {
+    const detail::GradientRows part{g.data() + begin * units, count, units, begin * units};
+    if (!detail::add_products(columns.data(), inputs, params, part, rounding,
+                              result.mutable_data())) {
       return std::nullopt;
     }
   }

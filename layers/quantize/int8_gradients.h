@@ -2,6 +2,7 @@
 
 #include <octet/core/conv2d_geometry.h>
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/random.h>
 #include <octet/core/tensor.h>
 
 #include <cstdint>
@@ -28,40 +29,51 @@ struct QuantizedKernel {
   std::span<const float> scales;
 };
 
+/// How g is rounded: to nearest, ties away from 0; or, where there are random numbers, up with the
+/// probability of its fraction, number i of g by the i-th of them.
+using GradientRounding = std::optional<Random>;
+
 /// Computes the gradient [rows, inputs] of the input of a product from that of its sums, g [rows,
 /// units]. None where g has a value that is not finite.
-std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel);
+std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel,
+                                          const GradientRounding& rounding);
 
 /// Computes the gradient [inputs, units] of the kernel of a product for an input [rows, inputs]
 /// with the scale and the zero point `params`. None as above.
 std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                            const QuantParams& params, const Tensor& g,
+                                           const GradientRounding& rounding,
                                            const FinishRows& finish);
 
 /// Computes the same gradients of a convolution of one group; g is [images, height, width, units].
 std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                          const QuantizedKernel& kernel);
+                                          const QuantizedKernel& kernel,
+                                          const GradientRounding& rounding);
 std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            std::span<const std::int8_t> x,
                                            const QuantParams& params, const Tensor& g,
+                                           const GradientRounding& rounding,
                                            const FinishRows& finish);
 
 /// Computes the same gradients of a depthwise convolution; the kernel is [height, width, 1, units].
 std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                                    const QuantizedKernel& kernel);
+                                                    const QuantizedKernel& kernel,
+                                                    const GradientRounding& rounding);
 std::optional<Tensor> int8_depthwise_kernel_gradient(const Conv2DGeometry& geometry,
                                                      std::span<const std::int8_t> x,
                                                      const QuantParams& params, const Tensor& g,
+                                                     const GradientRounding& rounding,
                                                      const FinishRows& finish);
 
 /// Computes the same gradients of a transposed convolution. The geometry is that of the convolution
 /// from its results back to its images x; the kernel is [height, width, inputs, units].
 std::optional<Tensor> int8_transposed_input_gradient(const Conv2DGeometry& geometry,
-                                                     const Tensor& g,
-                                                     const QuantizedKernel& kernel);
+                                                     const Tensor& g, const QuantizedKernel& kernel,
+                                                     const GradientRounding& rounding);
 std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geometry,
                                                       std::span<const std::int8_t> x,
                                                       const QuantParams& params, const Tensor& g,
+                                                      const GradientRounding& rounding,
                                                       const FinishRows& finish);
 
 }  // namespace octet

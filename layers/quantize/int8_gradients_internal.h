@@ -4,6 +4,7 @@
 #include <octet/core/kernels/passes.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor.h>
+#include <octet/layers/quantize/int8_gradients.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,18 +35,34 @@ struct QuantizedGradient {
 /// Quantized values of g [rows, units] times the scale of each unit's weights, so that sums over
 /// units need no scale of their own; `block` rows share a scale. None where a value is not finite.
 std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const float> weights,
-                                              Index block);
+                                              Index block, const GradientRounding& rounding);
 
-/// The scale of each column of g [rows, units]; none where a value is not finite.
-std::optional<std::vector<float>> column_scales(const float* g, Index rows, Index units);
+/// Rows of a gradient [rows, units], of which the first value is number `first` of all.
+struct GradientRows {
+  const float* values;
+  Index rows;
+  Index units;
+  Index first;
+};
+
+/// The scale of each column; none where a value is not finite.
+std::optional<std::vector<float>> column_scales(const GradientRows& g);
+
+/// 1 / scale of each.
+std::vector<float> reciprocals(std::span<const float> scales);
+
+/// Writes the rows [begin, end), times `factors` of their columns, to `to`: rounded where that is
+/// at random.
+void write_scaled(const GradientRows& g, std::span<const float> factors,
+                  const GradientRounding& rounding, Index begin, Index end, float* to);
 
 /// to [columns, rows] = from [rows, columns].
 void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to);
 
-/// Adds the product of inputs [count, rows] and g [rows, units], in real values, to `to`, or writes
-/// it there where it `is_first`. False where a value of g is not finite.
-bool add_products(const std::int8_t* inputs, Index count, Index rows, const QuantParams& params,
-                  const float* g, Index units, bool is_first, float* to);
+/// Adds the product of inputs [count, rows] and g, in real values, to `to`, or writes it there for
+/// the first rows of all. False where a value of g is not finite.
+bool add_products(const std::int8_t* inputs, Index count, const QuantParams& params,
+                  const GradientRows& g, const GradientRounding& rounding, float* to);
 
 /// How many images a kernel's gradient reads at once: so few that the elements that it gathers of
 /// them, `of_image` of each, stay in the cache, and that their rows do not exceed kMostExactRows.

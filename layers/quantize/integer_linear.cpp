@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -55,7 +56,7 @@ struct IntegerLinear::Operands {
   std::string owner;
   /// The parameters that the kernel's scale and zero point are learned from.
   LearnedRange learned;
-  Backward backward;
+  GradientRule rule;
 
   float weight_scale(std::size_t unit) const {
     return weight_params.scale(weight_params.per_channel() ? unit : 0);
@@ -136,22 +137,32 @@ struct IntegerLinear::Operands {
   /// Whether gradients_inside() can do without the sums: then it reads a gradient once.
   bool reads_gradient_once() const {
     return sums->reads_gradient_once() && !learned.wants_gradient() &&
-           backward == Backward::float32;
+           rule.backward == Backward::float32;
+  }
+
+  /// How the input's and the kernel's gradients are rounded, each by random numbers of its own.
+  enum class Product : std::uint64_t { input, kernel };
+  GradientRounding rounding(Product product) const {
+    if (rule.backward != Backward::int8_stochastic) return std::nullopt;
+    return rule.random.fork(static_cast<std::uint64_t>(product));
   }
 
   Tensor input_gradient(const Tensor& g) const {
-    if (backward == Backward::int8) {
-      if (const std::optional<Tensor> found = sums->int8_input_gradient(g)) return *found;
+    if (rule.backward != Backward::float32) {
+      if (const auto found = sums->int8_input_gradient(g, rounding(Product::input))) return *found;
     }
     return sums->input_gradient(g);
   }
   Tensor kernel_gradient(const Tensor& g, const KernelMask& finish) const {
-    if (backward == Backward::int8) {
+    if (rule.backward != Backward::float32) {
       const QuantParams& grid = require_grid(x, owner);
       const detail::StoredIntegers codes = integers_of(x, grid);
       const std::span<const std::int8_t> values(codes.as<std::int8_t>(),
                                                 static_cast<std::size_t>(x.size()));
-      if (const auto found = sums->int8_kernel_gradient(values, grid, g, finish)) return *found;
+      const GradientRounding rounds = rounding(Product::kernel);
+      if (const auto found = sums->int8_kernel_gradient(values, grid, g, rounds, finish)) {
+        return *found;
+      }
     }
     return sums->kernel_gradient(x, g, finish);
   }
@@ -215,7 +226,7 @@ void update(IntegerWeights& integers, const LayerWeights& layer, const Tensor& x
 IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                              const QuantParams& kernel_params, Rounding rounding,
                              const std::string& owner, LearnedRange learned, Sums use,
-                             IntegerWeights* shared, Backward backward)
+                             IntegerWeights* shared, const GradientRule& gradients)
     : rounding_(rounding), activation_(activation) {
   const QuantParams& grid = require_grid(x, owner);
   IntegerWeights own;
@@ -224,7 +235,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   auto operands = std::make_shared<Operands>(
       Operands{x, x.requires_grad(), layer.kernel, layer.bias, integers.sums,
                integers.weight_params, grid.scale(), owner, std::move(learned),
-               has_int8_gradients(layer) ? backward : Backward::float32});
+               has_int8_gradients(layer) ? gradients : GradientRule{}});
   const WeightedSums& products = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 

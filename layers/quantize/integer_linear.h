@@ -2,7 +2,9 @@
 
 #include <octet/core/function_ref.h>
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/random.h>
 #include <octet/core/shape.h>
+#include <octet/layers/layer.h>
 #include <octet/layers/quantize/scale_rule.h>
 #include <octet/layers/quantize/weight_codes.h>
 
@@ -27,6 +29,13 @@ struct IntegerWeights {
   QuantParams weight_params;
 };
 
+/// How IntegerLinear computes gradients.
+struct GradientRule {
+  Backward backward = Backward::float32;
+  /// What Backward::int8_stochastic rounds by.
+  Random random{};
+};
+
 /// FULLY_CONNECTED or CONV_2D with a fused activation, in two steps, since the range of the result
 /// may be measured in between.
 class IntegerLinear {
@@ -39,11 +48,10 @@ class IntegerLinear {
   /// InvalidArgument that names `owner` where some input could overflow that.
   /// `learned` is what kernel_params are learned from. `shared`, where given, keeps the integers of
   /// the weights for the next call with the same weights.
-  /// Gradients are computed as `backward` says.
   IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                 const QuantParams& kernel_params, Rounding rounding, const std::string& owner,
                 LearnedRange learned = {}, Sums use = Sums::kept, IntegerWeights* shared = nullptr,
-                Backward backward = Backward::float32);
+                const GradientRule& gradients = {});
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }

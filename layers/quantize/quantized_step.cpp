@@ -94,6 +94,12 @@ void count_oscillation(const StepScheme& scheme, const Tensor& kernel,
   scheme.oscillation->count(kernel, scheme.kernel->params());
 }
 
+/// Gradients with random numbers of the step's own, also where steps of time or uses of one layer
+/// read the same weights.
+GradientRule gradient_rule(const Step& step, const ForwardContext& context) {
+  return {context.backward, context.random.fork(step.result)};
+}
+
 /// The integers of the weights are those of inference with the moving statistics as they are now;
 /// the rest is floats.
 Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
@@ -109,7 +115,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
       in_int32
           ? IntegerLinear(weights, FusedActivation::none, x, scheme.kernel->params(),
                           scheme.options->rounding, scheme.owner, scheme.kernel->learned_range(),
-                          IntegerLinear::Sums::dropped, nullptr, in.context.backward)
+                          IntegerLinear::Sums::dropped, nullptr, gradient_rule(step, in.context))
                 .real()
           : fake_quant_linear(step, weights, x);
   const Tensor y = step.folded->corrected(z, batch);
@@ -122,7 +128,7 @@ Tensor int8_linear(const Step& step, const LayerWeights& weights, const StepInpu
   const StepScheme& scheme = *step.scheme;
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
                            scheme.options->rounding, scheme.owner, scheme.kernel->learned_range(),
-                           IntegerLinear::Sums::kept, in.integers, in.context.backward);
+                           IntegerLinear::Sums::kept, in.integers, gradient_rule(step, in.context));
   if (in.context.observes()) watch_result(step, sums.real_output(), in.context);
   const Padding2D zeros = zeros_in_front(weights);
   if (in.before != nullptr && zeros != Padding2D{}) {

@@ -56,16 +56,18 @@ class DenseSumsOfLayer final : public WeightedSums {
     return octet::kernel_gradient(lines, g, std::move(finish));
   }
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+  std::optional<Tensor> int8_input_gradient(const Tensor& g,
+                                            const GradientRounding& rounding) const override {
     const std::vector<std::int8_t> kernel = transposed_matrix(sums_.weights().unpack(), units());
-    std::optional<Tensor> result = octet::int8_input_gradient(g, {kernel, scales_});
+    std::optional<Tensor> result = octet::int8_input_gradient(g, {kernel, scales_}, rounding);
     if (result) result = result->reshape(x_shape_);
     return result;
   }
   std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                              const QuantParams& params, const Tensor& g,
+                                             const GradientRounding& rounding,
                                              const FinishRows& finish) const override {
-    return octet::int8_kernel_gradient(x, params, g, finish);
+    return octet::int8_kernel_gradient(x, params, g, rounding, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -185,15 +187,17 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
     return conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted);
   }
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+  std::optional<Tensor> int8_input_gradient(const Tensor& g,
+                                            const GradientRounding& rounding) const override {
     return with_quantized_kernel([&](const QuantizedKernel& kernel) {
-      return octet::int8_input_gradient(geometry_, g, kernel);
+      return octet::int8_input_gradient(geometry_, g, kernel, rounding);
     });
   }
   std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                              const QuantParams& params, const Tensor& g,
+                                             const GradientRounding& rounding,
                                              const FinishRows& finish) const override {
-    return octet::int8_kernel_gradient(geometry_, x, params, g, finish);
+    return octet::int8_kernel_gradient(geometry_, x, params, g, rounding, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -274,15 +278,17 @@ class DepthwiseSumsOfLayer final
     return depthwise_conv2d_gradients(geometry(), x, real_kernel(), images_of_results(g), wanted);
   }
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+  std::optional<Tensor> int8_input_gradient(const Tensor& g,
+                                            const GradientRounding& rounding) const override {
     return with_quantized_kernel([&](const QuantizedKernel& kernel) {
-      return int8_depthwise_input_gradient(geometry(), g, kernel);
+      return int8_depthwise_input_gradient(geometry(), g, kernel, rounding);
     });
   }
   std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                              const QuantParams& params, const Tensor& g,
+                                             const GradientRounding& rounding,
                                              const FinishRows& finish) const override {
-    return int8_depthwise_kernel_gradient(geometry(), x, params, g, finish);
+    return int8_depthwise_kernel_gradient(geometry(), x, params, g, rounding, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -314,15 +320,17 @@ class TransposedSumsOfLayer final : public BlockSumsOfLayer<detail::TransposedCo
                          }),
         xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)) {}
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g) const override {
+  std::optional<Tensor> int8_input_gradient(const Tensor& g,
+                                            const GradientRounding& rounding) const override {
     return with_quantized_kernel([&](const QuantizedKernel& kernel) {
-      return int8_transposed_input_gradient(geometry(), g, kernel);
+      return int8_transposed_input_gradient(geometry(), g, kernel, rounding);
     });
   }
   std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
                                              const QuantParams& params, const Tensor& g,
+                                             const GradientRounding& rounding,
                                              const FinishRows& finish) const override {
-    return int8_transposed_kernel_gradient(geometry(), x, params, g, finish);
+    return int8_transposed_kernel_gradient(geometry(), x, params, g, rounding, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,

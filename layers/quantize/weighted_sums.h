@@ -55,10 +55,14 @@ class WeightedSums {
   /// The gradients on int8, for quantized values x of the input with these parameters; see
   /// int8_gradients.h. None where g has a value that is not finite, and without
   /// has_int8_gradients().
-  virtual std::optional<Tensor> int8_input_gradient(const Tensor& /*g*/) const { return {}; }
+  virtual std::optional<Tensor> int8_input_gradient(const Tensor& /*g*/,
+                                                    const GradientRounding& /*rounding*/) const {
+    return {};
+  }
   virtual std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> /*x*/,
                                                      const QuantParams& /*params*/,
                                                      const Tensor& /*g*/,
+                                                     const GradientRounding& /*rounding*/,
                                                      const FinishRows& /*finish*/) const {
     return {};
   }

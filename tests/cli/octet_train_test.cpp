@@ -219,6 +219,12 @@ TEST_F(OctetTrain, GradientsOnInt8AndADecayAreOptionsOfARun) {
   const ProcessResult in_floats = train("out", {"--weight-decay", "0.01", "--resume"});
   EXPECT_EQ(in_floats.exit_code, 1);
   expect_mentions(in_floats.err, "--backward");
+  expect_success(train("random", {"--backward", "int8-stochastic", "--weight-decay", "0.01"}));
+  EXPECT_NE(read_file(path("random/model_int8.tflite")), read_file(path("out/model_int8.tflite")));
+  const ProcessResult to_nearest =
+      train("random", {"--backward", "int8", "--weight-decay", "0.01", "--resume"});
+  EXPECT_EQ(to_nearest.exit_code, 1);
+  expect_mentions(to_nearest.err, "--backward int8-stochastic");
   const ProcessResult none = train("none", {"--backward", "int8", "--simulation", "fake_quant"});
   expect_success(none);
   expect_mentions(

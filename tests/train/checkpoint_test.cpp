@@ -27,6 +27,7 @@ Schedule rate() { return warmup(3, cosine_decay(0.02F, 12)); }
 TrainerOptions options(std::function<bool()> should_stop = {}) {
   return {.batch_size = kBatch,
           .seed = 4,
+          .backward = Backward::int8_stochastic,
           .clip_norm = 0.5,
           .augment =
               [](Tensor& x, auto, Random random) {

@@ -1,12 +1,18 @@
 // Training with gradients in integers: Backward::int8.
 
 #include <octet/core/autograd.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
+#include <octet/core/ops/reduce.h>
 #include <octet/layers/layers.h>
 #include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/train/training.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace octet::test::int8_backward_test {
 namespace {
@@ -70,10 +76,12 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(Int8Backward, GradientsPointWhereThoseInFloatsDo) {
-  for (const bool per_channel : {false, true}) {
+  for (const auto& [per_channel, backward] :
+       {std::pair(false, Backward::int8), std::pair(true, Backward::int8),
+        std::pair(true, Backward::int8_stochastic)}) {
     Model model = calibrated_net({.per_channel = per_channel});
     const auto in_floats = gradients(model, Backward::float32);
-    const auto in_integers = gradients(model, Backward::int8);
+    const auto in_integers = gradients(model, backward);
     int differing = 0;
     for (std::size_t i = 0; i < in_floats.size(); ++i) {
       EXPECT_GT(cosine(in_floats[i], in_integers[i]), 0.999) << "parameter " << i;
@@ -85,17 +93,57 @@ TEST(Int8Backward, GradientsPointWhereThoseInFloatsDo) {
 
 TEST(Int8Backward, TrainsToTheSameBytesOnAnyNumberOfThreads) {
   const KeepThreads keep;
-  std::vector<Bytes> found;
-  for (const int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
+  const auto trained = [](Backward backward) {
     Model model = calibrated_net({});
-    Trainer(model, Adam(0.01F), {.batch_size = 16, .backward = Backward::int8}).fit(noise(70), 2);
-    found.push_back(bytes_of(model));
+    Trainer(model, Adam(0.01F), {.batch_size = 16, .backward = backward}).fit(noise(70), 2);
+    return bytes_of(model);
+  };
+  std::set<Bytes> found;
+  for (const Backward backward : {Backward::float32, Backward::int8, Backward::int8_stochastic}) {
+    const Bytes expected = trained(backward);
+    for (const int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      EXPECT_EQ(trained(backward), expected) << threads << " threads";
+    }
+    found.insert(expected);
   }
-  for (const Bytes& bytes : found) EXPECT_EQ(bytes, found.front());
-  Model in_floats = calibrated_net({});
-  Trainer(in_floats, Adam(0.01F), {.batch_size = 16}).fit(noise(70), 2);
-  EXPECT_NE(bytes_of(in_floats), found.front());
+  EXPECT_EQ(found.size(), 3);
+}
+
+/// Two layers with the same weights read the same values and get the same gradients of their
+/// results.
+TEST(Int8Backward, RoundsEachProductByRandomNumbersOfItsOwn) {
+  Model net("twins");
+  const Value x = net.input({6}, "x");
+  const Value a = net.add(Dense(5, Activation::none, "a"), x);
+  const Value b = net.add(Dense(5, Activation::none, "b"), x);
+  net.output(net.add(Add(), {a, b}));
+  net.build(1);
+  const std::vector<NamedTensor> parameters = net.parameters();
+  std::ranges::copy(Tensor(parameters[0].tensor).span(),
+                    Tensor(parameters[2].tensor).mutable_data());
+  Model model = quantize_model(net);
+  const Tensor examples = random_tensor({9, 6}, 2);
+  calibrate(model, examples);
+  const auto kernels = [&](Backward backward, std::uint64_t seed) {
+    model.zero_grad();
+    const Tensor y = model.forward(
+        examples,
+        {.mode = ForwardContext::Mode::training, .random = Random(seed), .backward = backward});
+    mean(y * y).backward();
+    std::vector<std::vector<float>> result;
+    for (const auto& [name, tensor] : model.parameters()) {
+      if (!name.ends_with("kernel")) continue;
+      result.emplace_back(tensor.grad().span().begin(), tensor.grad().span().end());
+    }
+    return result;
+  };
+  const auto nearest = kernels(Backward::int8, 1);
+  EXPECT_EQ(nearest[0], nearest[1]);
+  const auto at_random = kernels(Backward::int8_stochastic, 1);
+  EXPECT_NE(at_random[0], at_random[1]);
+  EXPECT_EQ(kernels(Backward::int8_stochastic, 1), at_random);
+  EXPECT_NE(kernels(Backward::int8_stochastic, 2), at_random);
 }
 
 TEST(Int8Backward, ChangesNothingInFloat) {

@@ -4,8 +4,7 @@
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/quantize/int8_gradients.h>
-#include <octet/tests/core/draw.h>
-#include <octet/tests/core/ops/op_testing.h>
+#include <octet/tests/layers/quantize/int8_gradients_testing.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,26 +15,6 @@
 
 namespace octet::test::int8_gradients_test {
 namespace {
-
-std::vector<std::int8_t> drawn_codes(Index size, Draw& draw) {
-  std::vector<std::int8_t> codes(static_cast<std::size_t>(size));
-  for (std::int8_t& code : codes) code = static_cast<std::int8_t>(draw.between(-128, 127));
-  return codes;
-}
-
-std::vector<float> drawn_scales(Index units, Draw& draw) {
-  std::vector<float> scales(static_cast<std::size_t>(draw.between(0, 1) == 0 ? 1 : units));
-  for (float& scale : scales) scale = draw.uniform(0.001F, 0.1F);
-  return scales;
-}
-
-Tensor drawn_gradient(const Shape& shape, Draw& draw) {
-  Tensor g(shape);
-  for (float& value : g.mutable_span()) {
-    value = draw.between(0, 3) == 0 ? 0.0F : draw.uniform(-1e-3F, 1e-3F);
-  }
-  return g;
-}
 
 /// Values by the scale of the largest of them, as integers.
 struct Coded {
@@ -52,37 +31,6 @@ Coded coded(const std::vector<float>& values) {
     result.codes.push_back(std::lround(value * (1.0F / result.scale)));
   }
   return result;
-}
-
-float scale_of(const std::vector<float>& scales, Index unit) {
-  return scales[scales.size() > 1 ? static_cast<std::size_t>(unit) : 0];
-}
-
-Window drawn_window(Draw& draw, Index most_dilation) {
-  const auto axis = [&] {
-    const auto padding = draw.between(0, 1) == 0 ? Padding::same : Padding::valid;
-    return slide_window(draw.between(5, 9), draw.between(1, 3), draw.between(1, 3),
-                        draw.between(Index{1}, most_dilation), padding);
-  };
-  return {axis(), axis()};
-}
-
-/// A convolution of drawn geometry, of one group.
-Conv2DGeometry drawn_geometry(Draw& draw, Index most_dilation = 2) {
-  return {.window = drawn_window(draw, most_dilation),
-          .images = draw.between(1, 4),
-          .channels = draw.between(1, 5),
-          .filters = draw.between(1, 6)};
-}
-
-/// A depthwise convolution of drawn geometry, of one to three units for each channel.
-Conv2DGeometry drawn_depthwise(Draw& draw) {
-  const Index channels = draw.between(1, 40);
-  return {.window = drawn_window(draw, 2),
-          .images = draw.between(1, 9),
-          .channels = channels,
-          .filters = channels * draw.between(1, 3),
-          .groups = channels};
 }
 
 /// Calls take(image, output, tap, place) for every tap that lies inside an image.
@@ -177,11 +125,6 @@ std::vector<float> naive_kernel(const Conv2DGeometry& c, const std::vector<std::
   return result;
 }
 
-std::vector<float> values_of(const std::optional<Tensor>& tensor) {
-  if (!tensor) return {};
-  return {tensor->span().begin(), tensor->span().end()};
-}
-
 TEST(Int8Gradients, OfConvolutionsAreThoseOfTheFormulas) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Draw draw(seed);
@@ -191,10 +134,11 @@ TEST(Int8Gradients, OfConvolutionsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
     const auto scales = drawn_scales(c.filters, draw);
     const Tensor g = drawn_gradient(c.output_shape(), draw);
-    EXPECT_EQ(values_of(int8_input_gradient(c, g, {kernel, scales})),
+    EXPECT_EQ(values_or_none(int8_input_gradient(c, g, {kernel, scales}, {})),
               naive_input(c, g, kernel, scales))
         << seed;
-    EXPECT_EQ(values_of(int8_kernel_gradient(c, x, params, g, {})), naive_kernel(c, x, params, g))
+    EXPECT_EQ(values_or_none(int8_kernel_gradient(c, x, params, g, {}, {})),
+              naive_kernel(c, x, params, g))
         << seed;
   }
 }
@@ -208,10 +152,10 @@ TEST(Int8Gradients, OfDepthwiseConvolutionsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
     const auto scales = drawn_scales(c.filters, draw);
     const Tensor g = drawn_gradient(c.output_shape(), draw);
-    EXPECT_EQ(values_of(int8_depthwise_input_gradient(c, g, {kernel, scales})),
+    EXPECT_EQ(values_or_none(int8_depthwise_input_gradient(c, g, {kernel, scales}, {})),
               naive_input(c, g, kernel, scales))
         << seed;
-    EXPECT_EQ(values_of(int8_depthwise_kernel_gradient(c, x, params, g, {})),
+    EXPECT_EQ(values_or_none(int8_depthwise_kernel_gradient(c, x, params, g, {}, {})),
               naive_kernel(c, x, params, g))
         << seed;
   }
@@ -285,10 +229,10 @@ TEST(Int8Gradients, OfTransposedConvolutionsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
     const auto scales = drawn_scales(c.channels, draw);
     const Tensor g = drawn_gradient(c.input_shape(), draw);
-    EXPECT_EQ(values_of(int8_transposed_input_gradient(c, g, {kernel, scales})),
+    EXPECT_EQ(values_or_none(int8_transposed_input_gradient(c, g, {kernel, scales}, {})),
               naive_transposed_input(c, g, kernel, scales))
         << seed;
-    EXPECT_EQ(values_of(int8_transposed_kernel_gradient(c, x, params, g, {})),
+    EXPECT_EQ(values_or_none(int8_transposed_kernel_gradient(c, x, params, g, {}, {})),
               naive_transposed_kernel(c, x, params, g))
         << seed;
   }
@@ -307,12 +251,13 @@ TEST(Int8Gradients, OfProductsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.channels * c.filters, draw);
     const auto scales = drawn_scales(c.filters, draw);
     const Tensor g = drawn_gradient({c.images, c.filters}, draw);
-    EXPECT_EQ(values_of(int8_input_gradient(g, {kernel, scales})),
+    EXPECT_EQ(values_or_none(int8_input_gradient(g, {kernel, scales}, {})),
               naive_input(c, g, kernel, scales))
         << seed;
     Index finished = 0;
     const auto finish = [&](Index begin, Index end, float*) { finished += end - begin; };
-    EXPECT_EQ(values_of(int8_kernel_gradient(x, params, g, finish)), naive_kernel(c, x, params, g))
+    EXPECT_EQ(values_or_none(int8_kernel_gradient(x, params, g, {}, finish)),
+              naive_kernel(c, x, params, g))
         << seed;
     EXPECT_EQ(finished, c.channels);
   }
@@ -348,7 +293,7 @@ void expect_sum_of_parts(Conv2DGeometry c, Index of_image, const Shape& x_shape,
     expected.resize(found.size());
     for (std::size_t i = 0; i < found.size(); ++i) expected[i] += found[i];
   }
-  EXPECT_EQ(values_of(gradient(x, params, g)), expected);
+  EXPECT_EQ(values_or_none(gradient(x, params, g)), expected);
 }
 
 TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
@@ -358,13 +303,13 @@ TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
   expect_sum_of_parts(
       c, c.patch() * outputs, c.input_shape(), c.output_shape(),
       [&](const auto& x, const QuantParams& params, const Tensor& g) {
-        return int8_kernel_gradient(c, x, params, g, {});
+        return int8_kernel_gradient(c, x, params, g, {}, {});
       },
       naive_kernel);
   expect_sum_of_parts(
       c, c.patch() * outputs, c.output_shape(), c.input_shape(),
       [&](const auto& x, const QuantParams& params, const Tensor& g) {
-        return int8_transposed_kernel_gradient(c, x, params, g, {});
+        return int8_transposed_kernel_gradient(c, x, params, g, {}, {});
       },
       naive_transposed_kernel);
   const WindowAxis pixel = slide_window(8, 1, 1, 1, Padding::same);
@@ -373,7 +318,7 @@ TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
   expect_sum_of_parts(
       d, outputs * d.filters, d.input_shape(), d.output_shape(),
       [&](const auto& x, const QuantParams& params, const Tensor& g) {
-        return int8_depthwise_kernel_gradient(d, x, params, g, {});
+        return int8_depthwise_kernel_gradient(d, x, params, g, {}, {});
       },
       naive_kernel);
 }
@@ -384,8 +329,8 @@ TEST(Int8Gradients, AreNoneWhereAValueIsNotFinite) {
   const std::vector<float> scales = {0.5F};
   for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
     const Tensor g = Tensor::from({3, 2}, {1, 2, bad, 4, 5, 6});
-    EXPECT_FALSE(int8_input_gradient(g, {std::span(codes).first(8), scales}));
-    EXPECT_FALSE(int8_kernel_gradient(codes, params, g, {}));
+    EXPECT_FALSE(int8_input_gradient(g, {std::span(codes).first(8), scales}, {}));
+    EXPECT_FALSE(int8_kernel_gradient(codes, params, g, {}, {}));
   }
 }
 
