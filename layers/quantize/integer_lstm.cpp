@@ -141,7 +141,7 @@ class LstmTrace {
 /// The quantized hidden states in front of every step, as real values: 0 at first.
 Tensor states_before(const Tensor& hidden) {
   const Index steps = hidden.dim(1);
-  const Tensor first = Tensor::zeros({hidden.dim(0), 1, hidden.dim(2)});
+  Tensor first = Tensor::zeros({hidden.dim(0), 1, hidden.dim(2)});
   if (steps == 1) return first;
   return concatenate(
       {first, slice(hidden, {{0, hidden.dim(0)}, {0, steps - 1}, {0, hidden.dim(2)}})}, 1);

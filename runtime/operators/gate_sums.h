@@ -98,10 +98,11 @@ class GateSums {
            static_cast<std::size_t>(rows) * sizeof(Sum);
   }
   std::size_t thread_bytes() const {
-    if constexpr (kRescales)
+    if constexpr (kRescales) {
       return 0;
-    else
+    } else {
       return gemm_s8_thread_bytes(kLstmRows, weights_);
+    }
   }
 
   /// Writes the sums of `rows` rows of values that lie `stride` apart, [rows, gates, units].
