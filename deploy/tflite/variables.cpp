@@ -238,18 +238,19 @@ void Variables::finish_resources(CarriedStates& states, Draft draft) {
 
 /// Makes a constant of the real value 0 of a variable tensor.
 void Variables::make_zero(ModelTensor& tensor) {
-  const auto size = static_cast<std::size_t>(tensor.size());
-  budget_->take(size * size_of(tensor.dtype));
-  if (tensor.dtype == DType::int8) {
-    tensor.data.assign(size, static_cast<std::uint8_t>(tensor.quantization.zero_point()));
-    return;
+  const bool is_quantized = tensor.dtype == DType::int8 || tensor.dtype == DType::int16;
+  if (!is_quantized || tensor.quantization.zero_points.size() != 1) {
+    fail_tflite(
+        "variable tensor '{}': expected int8 or int16 with one scale as the state of one call, "
+        "found {}",
+        tensor.name, to_string(tensor.dtype));
   }
-  if (tensor.dtype == DType::int16) {
-    tensor.data.assign(2 * size, 0);
-    return;
-  }
-  fail_tflite("variable tensor '{}': expected int8 or int16 as the state of one call, found {}",
-              tensor.name, to_string(tensor.dtype));
+  const std::size_t bytes = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
+  budget_->take(bytes);
+  // The zero point of int16 is 0.
+  const bool is_narrow = tensor.dtype == DType::int8;
+  const std::int32_t zero_point = is_narrow ? tensor.quantization.zero_point() : 0;
+  tensor.data.assign(bytes, static_cast<std::uint8_t>(zero_point));
 }
 
 void Variables::finish(Draft draft) {

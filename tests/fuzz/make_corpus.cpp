@@ -124,6 +124,7 @@ void write_models(const fs::path& root) {
   of_int16("int16_conv_2d", OpCode::conv_2d);
   of_int16("int16_depthwise", OpCode::depthwise_conv_2d);
   seeds.add("lstm", to_tflite(test::lstm_model({})));
+  seeds.add("lstm_one_call", to_tflite(test::lstm_of_one_call()));
   seeds.add("lstm_int16", to_tflite(test::lstm_model({.dtype = DType::int16})));
   for (const DType state : {DType::float32, DType::int8, DType::int16}) {
     seeds.add("svdf_" + std::string(to_string(state)), to_tflite(test::svdf_model(state)));

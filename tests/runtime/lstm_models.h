@@ -64,4 +64,18 @@ inline IntegerModel lstm_model(const SequenceLstm& of) {
   return b.model;
 }
 
+/// lstm_model() of int8 whose states begin at 0 in each call.
+inline IntegerModel lstm_of_one_call() {
+  IntegerModel model = lstm_model({});
+  model.metadata.erase("octet.states");
+  model.inputs.resize(1);
+  model.outputs.resize(1);
+  for (const std::size_t state : {13U, 14U}) {
+    ModelTensor& tensor = model.tensors[state];
+    const auto zero = static_cast<std::uint8_t>(tensor.quantization.zero_point());
+    tensor.data.assign(static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype), zero);
+  }
+  return model;
+}
+
 }  // namespace octet::test
