@@ -243,18 +243,20 @@ std::int64_t compute(char op, std::int64_t a, std::int64_t b) {
   return op == '/' ? a / b : result;
 }
 
+/// Positions in a tensor of shape `from` of the elements of `shape`, which it broadcasts to.
+std::vector<std::size_t> broadcast_positions(const Shape& from, const Shape& shape) {
+  std::vector<Index> steps = strides(from);
+  for (Index i = 0; i < from.rank(); ++i) steps[at(i)] = from[i] == 1 ? 0 : steps[at(i)];
+  steps.insert(steps.begin(), at(shape.rank() - from.rank()), 0);
+  return positions(shape, steps);
+}
+
 Constant arithmetic(char op, const Constant& a, const Constant& b, Graph& graph) {
   if (a.data.index() != b.data.index()) refuse("arithmetic of floats and integers");
   const Shape shape = broadcast_shapes("constants", a.shape, b.shape);
   graph.spend(at(shape.size()));
-  const auto steps_of = [&](const Shape& of) {
-    std::vector<Index> steps = strides(of);
-    for (Index i = 0; i < of.rank(); ++i) steps[at(i)] = of[i] == 1 ? 0 : steps[at(i)];
-    steps.insert(steps.begin(), at(shape.rank() - of.rank()), 0);
-    return steps;
-  };
-  const auto left = positions(shape, steps_of(a.shape));
-  const auto right = positions(shape, steps_of(b.shape));
+  const auto left = broadcast_positions(a.shape, shape);
+  const auto right = broadcast_positions(b.shape, shape);
   return std::visit(
       [&](const auto& values) {
         using Values = std::decay_t<decltype(values)>;
@@ -284,11 +286,22 @@ Constant cast(const Node& node, const Constant& x) {
   return {x.shape, std::move(values)};
 }
 
+/// The extents that a constant gives of another one. What is there for every example is there once,
+/// and broadcasts.
+Shape extents_of(const Constant& shape) {
+  std::vector<Index> extents(shape.integers().begin(), shape.integers().end());
+  std::ranges::replace(extents, kBatch, Index{1});
+  return Shape(std::move(extents));
+}
+
+Constant expanded(const Constant& x, const Constant& target, Graph& graph) {
+  const Shape shape = broadcast_shapes("constants", x.shape, extents_of(target));
+  graph.spend(at(shape.size()));
+  return picked(x, shape, broadcast_positions(x.shape, shape));
+}
+
 Constant filled(const Node& node, const Constant& shape, Graph& graph) {
-  // What is filled for every example is there once, and broadcasts.
-  std::vector<Index> numbers(shape.integers().begin(), shape.integers().end());
-  std::ranges::replace(numbers, kBatch, Index{1});
-  const Shape extents(std::move(numbers));
+  const Shape extents = extents_of(shape);
   graph.fill(at(extents.size()));
   const auto value = node.attributes.find("value");
   const auto* given =
@@ -339,6 +352,7 @@ std::optional<Constant> value_from(const Node& node, const Inputs& inputs, Graph
   }
   if (second == nullptr) return std::nullopt;
   if (node.op == "Reshape") return reshape(x, second->integers());
+  if (node.op == "Expand") return expanded(x, *second, graph);
   if (node.op == "Gather") return gathered(node, x, *second, graph);
   constexpr std::array<std::pair<std::string_view, char>, 4> kArithmetic = {
       {{"Add", '+'}, {"Sub", '-'}, {"Mul", '*'}, {"Div", '/'}}};

@@ -24,14 +24,25 @@ struct OnnxFixture {
 
 inline const std::vector<OnnxFixture>& onnx_fixtures() {
   static const std::vector<OnnxFixture> list = {
-      {"mlp_9", {1, 28, 28}, true},          {"mlp_17", {1, 28, 28}, true},
-      {"lenet5_9", {1, 28, 28}, true},       {"lenet5_13", {1, 28, 28}, true},
-      {"resnet8_11", {3, 32, 32}, true},     {"resnet8_16", {3, 32, 32}, true},
-      {"ds_cnn_13", {1, 49, 10}, true},      {"ds_cnn_17", {1, 49, 10}, true},
-      {"mobilenet_v1_9", {3, 32, 32}, true}, {"mobilenet_v1_17", {3, 32, 32}, true},
-      {"operators_9", {4, 15, 11}, true},    {"operators_13", {4, 15, 11}, true},
-      {"operators_17", {4, 15, 11}, true},   {"sequence_13", {3, 32}, true},
-      {"tf2onnx_13", {16, 16, 3}, false},    {"mlp_external", {1, 28, 28}, true},
+      {"mlp_9", {1, 28, 28}, true},
+      {"mlp_17", {1, 28, 28}, true},
+      {"lenet5_9", {1, 28, 28}, true},
+      {"lenet5_13", {1, 28, 28}, true},
+      {"resnet8_11", {3, 32, 32}, true},
+      {"resnet8_16", {3, 32, 32}, true},
+      {"ds_cnn_13", {1, 49, 10}, true},
+      {"ds_cnn_17", {1, 49, 10}, true},
+      {"mobilenet_v1_9", {3, 32, 32}, true},
+      {"mobilenet_v1_17", {3, 32, 32}, true},
+      {"operators_9", {4, 15, 11}, true},
+      {"operators_13", {4, 15, 11}, true},
+      {"operators_17", {4, 15, 11}, true},
+      {"sequence_13", {3, 32}, true},
+      {"tf2onnx_13", {16, 16, 3}, false},
+      {"mlp_external", {1, 28, 28}, true},
+      {"lstm_14", {7, 6}, false},
+      {"lstm_state_9", {7, 6}, false},
+      {"gru_17", {7, 6}, false},
   };
   return list;
 }

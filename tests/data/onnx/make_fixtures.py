@@ -153,6 +153,44 @@ class Sequence(nn.Module):
         return self.last(torch.relu(self.conv2(torch.relu(self.conv1(x)))).flatten(1))
 
 
+class Recurrent(nn.Module):
+    """A recurrent network, and a classifier of its last step."""
+
+    def __init__(self, kind, layers=1, both=False):
+        super().__init__()
+        self.cells = kind(6, 8, layers, batch_first=True, bidirectional=both)
+        self.last = nn.Linear(16 if both else 8, 4)
+
+    def forward(self, x):
+        return self.last(self.cells(x)[0][:, -1])
+
+
+class EveryStep(Recurrent):
+    def forward(self, x):
+        return torch.tanh(self.last(self.cells(x)[0]))
+
+
+class LastState(Recurrent):
+    def forward(self, x):
+        state = self.cells(x)[1]
+        return self.last(state[0][-1] if isinstance(state, tuple) else state[-1])
+
+
+def seeded(make, seed):
+    """Also where randomise() leaves weights as PyTorch draws them."""
+    torch.manual_seed(seed)
+    return randomise(make(), seed)
+
+
+def sequences(folder):
+    steps = (7, 6)
+    networks = [('lstm_14', lambda: Recurrent(nn.LSTM, 2, both=True), steps, 14, True),
+                ('lstm_state_9', lambda: LastState(nn.LSTM), steps, 9, False),
+                ('gru_17', lambda: EveryStep(nn.GRU), steps, 17, False)]
+    for seed, (name, make, shape, opset, dynamic) in enumerate(networks, 13):
+        export(folder, name, seeded(make, seed), shape, opset, dynamic=dynamic)
+
+
 def export(folder, name, model, shape, opset, keep_bn=False, fold=True, dynamic=True):
     x = torch.from_numpy(inputs((EXAMPLES, *shape)))
     with torch.no_grad():
@@ -289,6 +327,7 @@ def main(folder, corpus=None):
         export(folder, f'operators_{opset}', randomise(Tail(), 11), (4, 15, 11), opset,
                keep_bn=True, fold=opset != 13)
     export(folder, 'sequence_13', randomise(Sequence(), 12), (3, 32), 13)
+    sequences(folder)
     tf2onnx_style(folder)
     external_data(folder)
 
