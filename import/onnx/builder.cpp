@@ -172,9 +172,7 @@ void Builder::import(const Node& node) {
     value = evaluate(node, inputs, graph_);
   } else if (node.op == "Shape") {
     if (!node.attributes.empty()) refuse("expected the whole shape to be read");
-    const Imported& x = this->value(node, 0);
-    std::vector<std::int64_t> extents(x.logical.begin(), x.logical.end());
-    extents.insert(extents.begin() + x.batch, kBatch);
+    std::vector<std::int64_t> extents = this->value(node, 0).onnx_extents();
     value = Constant{{static_cast<Index>(extents.size())}, std::move(extents)};
   }
   if (value.has_value()) {
@@ -210,9 +208,9 @@ void Builder::add_outputs() {
     Node node;
     node.op = "output";
     const Imported value = with_batch_at(ordered(node, found->second), 0);
-    if (value.batch != 0) {
-      refuse("import_onnx: output \"{}\": expected the batch to stay in front, found it as axis {}",
-             printable(name), value.batch);
+    if (value.batch != BatchPlace{}) {
+      refuse("import_onnx: output \"{}\": expected the batch to stay in front, found {}",
+             printable(name), written(value.onnx_extents()));
     }
     model_.output(as_result(node, value).value);
   }
@@ -220,8 +218,17 @@ void Builder::add_outputs() {
 
 Imported Builder::input(const Node& node, std::size_t i) const {
   Imported found = with_batch_at(value(node, i), 0);
-  if (found.batch != 0)
-    refuse("expected the batch to stay in front, found it as axis {}", found.batch);
+  if (found.batch != BatchPlace{}) {
+    refuse("expected the batch to stay in front, found {}", written(found.onnx_extents()));
+  }
+  return found;
+}
+
+const Imported& Builder::unjoined(const Node& node, std::size_t i) const {
+  const Imported& found = value(node, i);
+  if (found.batch.joins()) {
+    refuse("expected the batch as an axis of its own, found {}", written(found.onnx_extents()));
+  }
   return found;
 }
 

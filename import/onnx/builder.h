@@ -19,6 +19,19 @@ struct Flattened {
   bool operator==(const Flattened&) const = default;
 };
 
+/// Where ONNX has the batch of a value.
+struct BatchPlace {
+  /// How many axes of examples are in front of it.
+  Index axis = 0;
+  /// Whether ONNX has the batch and the axis of examples in front of it, or behind it, as one axis,
+  /// as PyTorch's attention has the heads of all examples.
+  bool joins_front = false;
+  bool joins_behind = false;
+
+  bool joins() const { return joins_front || joins_behind; }
+  bool operator==(const BatchPlace&) const = default;
+};
+
 /// A value of the ONNX graph as the model holds it. A transposition is another way to read the same
 /// value: which of ONNX's axes each of the model's is. Only what reads the elements in that order
 /// makes it a layer, see Builder::arranged(). All shapes are without the batch.
@@ -26,13 +39,12 @@ struct Imported {
   Value value;
   /// In the model.
   Shape physical;
-  /// In ONNX.
+  /// In ONNX, but for axes that it joins with the batch, which are apart here.
   Shape logical;
   /// By axis of the model: that of ONNX, or -1 for an extent of 1 that ONNX does not have. Axes of
   /// ONNX that are not named have extent 1.
   std::vector<Index> axes;
-  /// Which of ONNX's axes the batch is: the first, but for recurrent operators.
-  Index batch = 0;
+  BatchPlace batch{};
   /// How a vector was flattened from an image whose axes were in another order.
   std::optional<Flattened> flattened{};
   /// Whether no element is below 0, as behind a ReLU.
@@ -42,6 +54,11 @@ struct Imported {
   bool in_order() const;
   /// By position in the model's vector: that in ONNX's. For vectors.
   std::vector<Index> order() const;
+  /// The number of ONNX's axes, which of them the batch is or is part of, and their extents, for
+  /// the batch batches().
+  Index onnx_rank() const;
+  Index onnx_batch() const;
+  std::vector<std::int64_t> onnx_extents() const;
 };
 
 /// The order of images in the model, [height, width, channels], by axes of ONNX's [channels,
@@ -69,7 +86,10 @@ class Builder {
   /// Input `i` of the node, which is computed. Throws InvalidArgument for a constant, and where the
   /// batch is not in front.
   Imported input(const Node& node, std::size_t i) const;
-  /// Input `i`, wherever its batch is.
+  /// Input `i`, wherever its batch is. Throws as input() for a constant, and where the batch is
+  /// joined with another axis.
+  const Imported& unjoined(const Node& node, std::size_t i) const;
+  /// Input `i`, wherever its batch is, joined with other axes or not.
   const Imported& value(const Node& node, std::size_t i) const;
   /// Input `i`, which is a constant; null where it is left out. Throws InvalidArgument for a value
   /// that is computed.
@@ -88,8 +108,8 @@ class Builder {
   /// Makes a value the node's result number `i`, which is not the first. Those of which this is not
   /// said must not be read.
   void set_result(const Node& node, std::size_t i, Imported value);
-  /// `x` with the batch as ONNX's axis `place`, where both are of extent 1: the elements are the
-  /// same. Otherwise `x` as it is.
+  /// `x` with the batch as ONNX's axis `place`, where both are of extent 1, or joined with that
+  /// axis where it is joined and of extent 1: the elements are the same. Otherwise `x` as it is.
   Imported with_batch_at(const Imported& x, Index place) const;
   /// The number of examples that the file is written for; -1 where it is open.
   Index batch() const { return batch_; }
@@ -169,6 +189,9 @@ const Operator* find_operator(std::string_view name);
 
 /// An axis of ONNX as one of the examples of `x`. Throws for the batch.
 Index example_axis(std::int64_t axis, const Imported& x);
+
+/// Extents of ONNX for an error: "[2 * batch, 5, -1]".
+std::string written(const std::vector<std::int64_t>& extents);
 
 /// `x` without the axes of its examples of which `is_dropped` says so.
 Imported without_axes(Builder& builder, const Node& node, const Imported& x,

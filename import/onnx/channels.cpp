@@ -8,20 +8,22 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-/// The axis of examples along which a constant varies that broadcasts to `logical`; -1 for one
-/// value. Throws for any other constant.
-Index varying_axis(const Constant& constant, const Shape& logical) {
-  // The constant's axes are the last ones of [batch, logical...].
-  const Index ahead = logical.rank() - constant.shape.rank();
+/// The axis of examples along which a constant varies that broadcasts to `x`; -1 for one value.
+/// Throws for any other constant.
+Index varying_axis(const Constant& constant, const Imported& x) {
+  // The constant's axes are the last ones of ONNX's.
+  const Index ahead = x.onnx_rank() - constant.shape.rank();
   Index found = -1;
   for (Index i = 0; i < constant.shape.rank(); ++i) {
     if (constant.shape[i] == 1) continue;
-    const Index axis = ahead + i;
-    if (axis < 0 || found >= 0 || constant.shape[i] != logical[axis]) {
+    const Index place = ahead + i;
+    const bool fits = place >= 0 && place != x.onnx_batch() && found < 0;
+    const Index axis = fits ? example_axis(place, x) : -1;
+    if (axis < 0 || constant.shape[i] != x.logical[axis]) {
       refuse(
           "expected a constant of one value, or of one for each index of one axis of {}, found "
           "{}",
-          logical.to_string(), constant.shape.to_string());
+          x.logical.to_string(), constant.shape.to_string());
     }
     found = axis;
   }
@@ -34,6 +36,7 @@ Imported elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> 
                      const Imported& x, bool not_negative, Weights weights) {
   Imported result = builder.add(node, std::move(layer), {x}, x.axes, std::move(weights));
   result.logical = x.logical;
+  result.batch = x.batch;
   result.flattened = x.flattened;
   result.not_negative = not_negative;
   return result;
@@ -43,6 +46,7 @@ Imported of_two(Builder& builder, const Node& node, std::unique_ptr<Layer> layer
                 const Imported& b, bool not_negative) {
   Imported result = builder.add(node, std::move(layer), {a, b}, a.axes);
   result.logical = a.logical;
+  result.batch = a.batch;
   result.flattened = a.flattened;
   result.not_negative = not_negative;
   return result;
@@ -82,7 +86,7 @@ Node part_of(const Node& node, std::string_view part) {
 
 Imported with_channels(Builder& builder, const Node& node, const Imported& x,
                        const Constant& constant) {
-  const Index axis = varying_axis(constant, x.logical);
+  const Index axis = varying_axis(constant, x);
   return axis < 0 ? x : with_axis_last(builder, node, x, axis);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 // What exporters compute of constants: extents for a Reshape, and weights in another order.
 
@@ -231,8 +232,22 @@ float compute(char op, float a, float b) {
   }
 }
 
+/// A product or a quotient of a multiple of the number of examples and a number.
+std::int64_t compute_batches(char op, std::int64_t a, std::int64_t b) {
+  const Index count = std::max(batches_in(a), batches_in(b));
+  const std::int64_t number = batches_in(a) > 0 ? b : a;
+  Index product = 0;
+  const bool multiplies =
+      op == '*' && batches_in(number) == 0 && !__builtin_mul_overflow(count, number, &product);
+  if (multiplies) return batches(product);
+  if (op != '/' || batches_in(b) > 0 || b < 1 || count % b != 0) {
+    refuse("computes with the number of examples");
+  }
+  return batches(count / b);
+}
+
 std::int64_t compute(char op, std::int64_t a, std::int64_t b) {
-  if (a == kBatch || b == kBatch) refuse("computes with the number of examples");
+  if (batches_in(a) > 0 || batches_in(b) > 0) return compute_batches(op, a, b);
   std::int64_t result = 0;
   const bool overflows = op == '+'   ? __builtin_add_overflow(a, b, &result)
                          : op == '-' ? __builtin_sub_overflow(a, b, &result)
@@ -276,6 +291,9 @@ Constant cast(const Node& node, const Constant& x) {
   if (!to_float && to != 6 && to != 7) refuse("Cast of a constant to element type {}", to);
   if (to_float == x.is_float()) return x;
   if (to_float) {
+    if (std::ranges::any_of(x.integers(), [](auto n) { return batches_in(n) > 0; })) {
+      refuse("computes with the number of examples");
+    }
     return {x.shape, std::vector<float>(x.integers().begin(), x.integers().end())};
   }
   Integers values;
@@ -284,6 +302,13 @@ Constant cast(const Node& node, const Constant& x) {
     values.push_back(static_cast<std::int64_t>(value));
   }
   return {x.shape, std::move(values)};
+}
+
+/// The square root of each number, as exporters scale the products of attention.
+Constant root_of(const Constant& x) {
+  Constant result = x;
+  for (float& value : std::get<0>(result.data)) value = std::sqrt(value);
+  return result;
 }
 
 /// The extents that a constant gives of another one. What is there for every example is there once,
@@ -341,6 +366,7 @@ std::optional<Constant> value_from(const Node& node, const Inputs& inputs, Graph
   graph.spend(copied);
   if (node.op == "Identity") return x;
   if (node.op == "Cast") return cast(node, x);
+  if (node.op == "Sqrt" && x.is_float()) return root_of(x);
   if (node.op == "Transpose") return transposed(node, x);
   if (node.op == "Unsqueeze") return unsqueezed(node, inputs);
   if (node.op == "Squeeze") return squeezed(node, inputs);

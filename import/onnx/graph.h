@@ -28,8 +28,15 @@ inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 /// The most axes of a value, as of a tensor of a .tflite file.
 inline constexpr Index kMostRank = static_cast<Index>(kMaxRank);
 
-/// What stands for the number of examples where a graph computes with shapes.
-inline constexpr std::int64_t kBatch = INT64_MIN;
+/// What stands for the number of examples where a graph computes with shapes; see batches().
+inline constexpr std::int64_t kBatch = -(std::int64_t{1} << 62);
+/// More than any number of examples is multiplied by.
+inline constexpr Index kMostBatches = Index{1} << 32;
+
+/// How many times the number of examples `extent` is; 0 for a number that is known.
+inline Index batches_in(std::int64_t extent) {
+  return extent >= kBatch && extent - kBatch < kMostBatches ? extent - kBatch + 1 : 0;
+}
 
 template <class... Args>
 [[noreturn]] void fail_format(fmt::format_string<Args...> text, Args&&... args) {
@@ -39,6 +46,13 @@ template <class... Args>
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) {
   throw InvalidArgument(fmt::format(text, std::forward<Args>(args)...));
+}
+
+/// What stands for `factor` times the number of examples.
+inline std::int64_t batches(Index factor) {
+  if (factor < 1 || factor > kMostBatches)
+    refuse("multiplies the number of examples by {}", factor);
+  return kBatch + factor - 1;
 }
 
 /// A vector in a variant. Of plain vectors alone libstdc++ 12 takes a variant to be never without a

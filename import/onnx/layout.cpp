@@ -193,26 +193,6 @@ Imported Builder::reshaped(const Node& node, const Imported& x, const Shape& log
   return result;
 }
 
-Imported Builder::with_batch_at(const Imported& x, Index place) const {
-  if (x.batch == place || batch_ != 1 || place > x.logical.rank()) return x;
-  // The axis of examples at `place`, of those of ONNX without the batch.
-  const Index given = place < x.batch ? place : place - 1;
-  if (x.logical[given] != 1) return x;
-  Imported result = x;
-  std::vector<Index> extents;
-  for (Index i = 0; i <= x.logical.rank(); ++i) {
-    if (i != place) extents.push_back(i == x.batch ? 1 : x.logical[i < x.batch ? i : i - 1]);
-  }
-  result.logical = Shape(std::move(extents));
-  result.batch = place;
-  for (Index& axis : result.axes) {
-    if (axis < 0) continue;
-    const Index in_onnx = axis < x.batch ? axis : axis + 1;
-    axis = in_onnx == place ? -1 : in_onnx < place ? in_onnx : in_onnx - 1;
-  }
-  return result;
-}
-
 /// Returns `x` with its axes in the order of images, of sequences or, of other ranks, of the file.
 Imported Builder::as_result(const Node& node, const Imported& x) {
   const Index rank = x.logical.rank();
@@ -224,24 +204,15 @@ Imported Builder::as_result(const Node& node, const Imported& x) {
   return rank != 1 && present == long_axes(order, x.logical) ? x : arranged(node, x, order);
 }
 
-Index example_axis(std::int64_t axis, const Imported& x) {
-  const Index rank = x.logical.rank();
-  const Index counted = axis < 0 ? axis + rank + 1 : axis;
-  if (counted < 0 || counted > rank || counted == x.batch) {
-    refuse("expected an axis of examples, found {}", axis);
-  }
-  return counted > x.batch ? counted - 1 : counted;
-}
-
 Imported without_axes(Builder& builder, const Node& node, const Imported& x,
                       const std::vector<bool>& is_dropped) {
   std::vector<Index> extents;
-  Index batch = x.batch;
+  BatchPlace batch = x.batch;
   for (Index i = 0; i < x.logical.rank(); ++i) {
     if (!is_dropped[at(i)]) {
       extents.push_back(x.logical[i]);
-    } else if (i < x.batch) {
-      --batch;
+    } else if (i < x.batch.axis) {
+      --batch.axis;
     }
   }
   if (extents.empty()) refuse("nothing but the batch would be left");

@@ -43,6 +43,11 @@ inline const std::vector<OnnxFixture>& onnx_fixtures() {
       {"lstm_14", {7, 6}, false},
       {"lstm_state_9", {7, 6}, false},
       {"gru_17", {7, 6}, false},
+      {"gru_state_11", {7, 6}, false},
+      {"attention_13", {5, 8}, false},
+      {"attention_17", {5, 8}, false},
+      {"encoder_14", {5, 8}, false},
+      {"encoder_17", {5, 8}, false},
   };
   return list;
 }

@@ -92,7 +92,7 @@ TEST(OnnxRefusals, NameOperatorNodeAndReason) {
   refuse("SoftmaxOfBatch", kImages,
          {node("Conv", {"x", "w"}, "a"),
           node("Softmax", {"a"}, "y", {attribute("axis", std::int64_t{0})})},
-         {w}, "expected a softmax over");
+         {w}, "expected an axis of examples, found 0 of [batch, 3, 4, 4]");
   refuse("WrongFeatures", {-1, 5}, {node("MatMul", {"x", "m"}, "y")}, {floats("m", {4, 2})},
          "weights for 5 features");
   refuse("TransposedA", {-1, 4},

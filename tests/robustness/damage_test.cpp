@@ -63,7 +63,7 @@ constexpr std::array kFiles = {
     "npy/seed_floats", "npy/seed_floats_gz", "cifar10/seed_gz", "csv/seed_labels",
     "csv/seed_quoted", "csv_data/seed_windows", "ts/seed_two", "image/seed_png", "image/seed_bmp",
     "wav/seed_two", "checkpoint/seed_quantized", "safetensors/seed_whole", "npz/seed_stored",
-    "npz/seed_deflated", "onnx/seed_small",
+    "npz/seed_deflated", "onnx/seed_small", "onnx/seed_heads",
     // Of tests/interop/variants.
     "onnx/seed_pad_axes", "onnx/seed_sum_axes_input", "onnx/seed_gather_in_any_order",
     "onnx/seed_softmax_flattens", "onnx/seed_resize_axes_of_sizes", "onnx/seed_clip_inputs",

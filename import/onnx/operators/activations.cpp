@@ -12,7 +12,7 @@ namespace {
 /// A function of each element of the node's input.
 Imported add_elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
                          bool not_negative) {
-  return elementwise(builder, node, std::move(layer), builder.input(node, 0), not_negative);
+  return elementwise(builder, node, std::move(layer), builder.value(node, 0), not_negative);
 }
 
 Imported import_relu(Builder& builder, const Node& node) {
@@ -35,7 +35,7 @@ Imported import_cast(Builder& builder, const Node& node) {
 /// One slope for all, or one for each channel.
 Imported import_prelu(Builder& builder, const Node& node) {
   const Constant& slope = builder.required_constant(node, 1);
-  const Imported x = with_channels(builder, node, builder.input(node, 0), slope);
+  const Imported x = with_channels(builder, node, builder.value(node, 0), slope);
   return elementwise(builder, node, std::make_unique<PReLU>(), x, false,
                      {{"alpha", channels_of(slope, x)}});
 }
@@ -60,38 +60,33 @@ Imported import_hard_swish(Builder& builder, const Node& node) {
 }
 
 Imported import_exp(Builder& builder, const Node& node) {
-  return function_of(builder, node, UnaryFunction::exp, builder.input(node, 0));
+  return function_of(builder, node, UnaryFunction::exp, builder.value(node, 0));
 }
 
 Imported import_log(Builder& builder, const Node& node) {
-  return function_of(builder, node, UnaryFunction::log, builder.input(node, 0));
+  return function_of(builder, node, UnaryFunction::log, builder.value(node, 0));
 }
 
 Imported import_sqrt(Builder& builder, const Node& node) {
-  return function_of(builder, node, UnaryFunction::sqrt, builder.input(node, 0));
+  return function_of(builder, node, UnaryFunction::sqrt, builder.value(node, 0));
 }
 
 /// Octet's is over the last axis of the model. Before opset 13, ONNX's is over `axis` and all
 /// behind it.
 Imported import_softmax(Builder& builder, const Node& node) {
-  const Imported given = builder.ordered(node, builder.input(node, 0));
+  const Imported given = builder.ordered(node, builder.value(node, 0));
   const bool old = builder.opset() < 13;
-  const Index rank = given.logical.rank() + 1;
-  Index axis = node.integer("axis", old ? 1 : -1);
-  if (axis < 0) axis += rank;
-  if (axis < 1 || axis >= rank) {
-    refuse("expected a softmax over an axis of [batch, {}], found axis {}",
-           fmt::join(given.logical, ", "), axis);
-  }
+  const Index axis = example_axis(node.integer("axis", old ? 1 : -1), given);
   Imported x = given;
-  if (old) {
-    std::vector<Index> extents(given.logical.begin(), given.logical.begin() + axis - 1);
-    Index behind = 1;
-    for (Index i = axis - 1; i + 1 < rank; ++i) behind *= given.logical[i];
-    extents.push_back(behind);
+  if (old && axis < given.logical.rank() - 1) {
+    if (given.batch != BatchPlace{}) {
+      refuse("expected the batch to stay in front, found {}", written(given.onnx_extents()));
+    }
+    std::vector<Index> extents(given.logical.begin(), given.logical.begin() + axis);
+    extents.push_back(given.logical.size() / Shape(extents).size());
     x = builder.ordered(node, builder.reshaped(node, given, Shape(std::move(extents))));
   }
-  x = with_axis_last(builder, node, x, axis - 1);
+  x = with_axis_last(builder, node, x, axis);
   const Imported y = elementwise(builder, node, std::make_unique<Softmax>(), x, true);
   return builder.reshaped(node, y, given.logical);
 }

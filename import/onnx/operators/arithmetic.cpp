@@ -20,11 +20,11 @@ namespace {
 
 /// Returns both inputs with their axes in one order, that of the input with more axes.
 std::vector<Imported> matched(Builder& builder, const Node& node) {
-  Imported a = builder.input(node, 0);
-  Imported b = builder.input(node, 1);
-  if (a.logical.rank() != b.logical.rank()) {
-    refuse("expected two values of the same axes, found {} and {} (without the batch)",
-           a.logical.to_string(), b.logical.to_string());
+  Imported a = builder.with_batch_at(builder.value(node, 0), 0);
+  Imported b = builder.with_batch_at(builder.value(node, 1), a.batch.axis);
+  if (a.logical.rank() != b.logical.rank() || a.batch != b.batch) {
+    refuse("expected two values of the same axes, found {} and {}", written(a.onnx_extents()),
+           written(b.onnx_extents()));
   }
   if (a.flattened != b.flattened) {
     a = builder.ordered(node, a);
@@ -45,6 +45,7 @@ Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> la
   }
   Imported result = builder.add(node, std::move(layer), inputs, inputs[0].axes);
   result.logical = Shape(std::move(logical));
+  result.batch = inputs[0].batch;
   result.flattened = inputs[0].flattened;
   result.not_negative = keeps && inputs[0].not_negative && inputs[1].not_negative;
   return result;
@@ -53,15 +54,16 @@ Imported add_merge(Builder& builder, const Node& node, std::unique_ptr<Layer> la
 /// Whether `constant` varies along both axes of sequences `x`.
 bool is_of_positions(const Constant& constant, const Imported& x) {
   const Index rank = constant.shape.rank();
-  return x.logical.rank() == 2 && rank >= 2 && x.logical[0] > 1 && x.logical[1] > 1 &&
-         constant.shape[rank - 2] == x.logical[0] && constant.shape[rank - 1] == x.logical[1] &&
+  return x.batch == BatchPlace{} && x.logical.rank() == 2 && rank >= 2 && x.logical[0] > 1 &&
+         x.logical[1] > 1 && constant.shape[rank - 2] == x.logical[0] &&
+         constant.shape[rank - 1] == x.logical[1] &&
          static_cast<Index>(constant.size()) == x.logical.size();
 }
 
 /// `node` with a constant as input `1 - computed`.
 Imported with_constant(Builder& builder, const Node& node, std::size_t computed) {
   const Constant& constant = builder.required_constant(node, 1 - computed);
-  const Imported given = builder.input(node, computed);
+  const Imported given = builder.value(node, computed);
   if (node.op == "Add" && is_of_positions(constant, given)) {
     return with_positions(builder, node, given, constant);
   }
@@ -103,13 +105,13 @@ Imported extreme(Builder& builder, const Node& node, const Imported& x, const Te
 
 Imported extreme_of_constant(Builder& builder, const Node& node, std::size_t computed) {
   const Constant& constant = builder.required_constant(node, 1 - computed);
-  const Imported x = with_channels(builder, node, builder.input(node, computed), constant);
+  const Imported x = with_channels(builder, node, builder.value(node, computed), constant);
   return extreme(builder, node, x, channels_of(constant, x), node.op == "Max" ? 1.0F : -1.0F);
 }
 
 /// Max or Min of two values.
 Imported import_extreme(Builder& builder, const Node& node) {
-  if (node.inputs.size() == 1) return builder.input(node, 0);
+  if (node.inputs.size() == 1) return builder.value(node, 0);
   if (node.inputs.size() != 2) refuse("expected two values, found {}", node.inputs.size());
   for (const std::size_t computed : {0U, 1U}) {
     if (builder.is_constant(node, 1 - computed))
@@ -136,7 +138,7 @@ Imported import_clip(Builder& builder, const Node& node) {
   const float lo = bound(builder, node, 1, "min", -kMost);
   const float hi = bound(builder, node, 2, "max", kMost);
   if (!(lo <= hi)) refuse("expected bounds in order, found {} and {}", lo, hi);
-  Imported x = builder.input(node, 0);
+  Imported x = builder.value(node, 0);
   const auto function = [&](std::unique_ptr<Layer> layer) {
     return elementwise(builder, node, std::move(layer), x, true);
   };
@@ -155,7 +157,7 @@ Imported import_clip(Builder& builder, const Node& node) {
 
 /// max(0, min(1, alpha x + beta)): 6 times that is a ReLU6.
 Imported import_hard_sigmoid(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
   const Imported scaled =
       affine(builder, part_of(node, "/scaled"), x, all_channels(x, 6.0F * node.real("alpha", 0.2F)),
              all_channels(x, 6.0F * node.real("beta", 0.5F)));
@@ -172,7 +174,7 @@ Imported import_elu(Builder& builder, const Node& node) {
   if (!(alpha > 0 && gamma > 0)) {
     refuse("expected alpha and gamma above 0, found {} and {}", alpha, gamma);
   }
-  Imported x = builder.input(node, 0);
+  Imported x = builder.value(node, 0);
   const auto named = [&](bool is_last, std::string_view part) {
     return is_last ? node : part_of(node, part);
   };
@@ -186,7 +188,7 @@ Imported import_elu(Builder& builder, const Node& node) {
 }
 
 Imported import_negative(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
   return scaled(builder, node, x, -1.0F);
 }
 
@@ -197,7 +199,7 @@ Imported absolute(Builder& builder, const Node& node, const Imported& x) {
 }
 
 Imported import_absolute(Builder& builder, const Node& node) {
-  return absolute(builder, node, builder.input(node, 0));
+  return absolute(builder, node, builder.value(node, 0));
 }
 
 /// log(1 + e^x) = max(x, 0) - log(sigmoid(|x|)): integers hold a sigmoid from 1/2 to 1, and not an
@@ -213,12 +215,12 @@ Imported softplus(Builder& builder, const Node& node, const Imported& x) {
 }
 
 Imported import_softplus(Builder& builder, const Node& node) {
-  return softplus(builder, node, builder.input(node, 0));
+  return softplus(builder, node, builder.value(node, 0));
 }
 
 /// x tanh(softplus(x)).
 Imported import_mish(Builder& builder, const Node& node) {
-  const Imported x = builder.input(node, 0);
+  const Imported x = builder.value(node, 0);
   const Imported gate = elementwise(builder, part_of(node, "/gate"),
                                     std::make_unique<ActivationLayer>(Activation::tanh),
                                     softplus(builder, part_of(node, "/softplus"), x), true);
@@ -228,7 +230,7 @@ Imported import_mish(Builder& builder, const Node& node) {
 /// x, x x, or the root of x.
 Imported import_power(Builder& builder, const Node& node) {
   const Constant& given = builder.required_constant(node, 1);
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
   const float exponent = given.is_float() || given.size() != 1
                              ? given.real()
                              : static_cast<float>(given.integers().front());

@@ -69,22 +69,35 @@ Imported import_dense(Builder& builder, const Node& node, const Imported& x, con
   if (bias != nullptr) tensors.emplace_back("bias", bias_of(*bias, by, units));
   auto layer =
       std::make_unique<Dense>(units, Activation::none, DenseOptions{.use_bias = bias != nullptr});
-  return builder.add(node, std::move(layer), {x}, x.axes, std::move(tensors));
+  Imported result = builder.add(node, std::move(layer), {x}, x.axes, std::move(tensors));
+  result.batch = x.batch;
+  return result;
+}
+
+/// The rows that Gemm reads, each of features.
+Imported gemm_rows(Builder& builder, const Node& node) {
+  if (node.integer("transA", 0) != 0) {
+    // Vectors as columns, behind a Transpose.
+    Imported x = builder.value(node, 0);
+    if (x.logical.rank() != 1 || x.batch != BatchPlace{.axis = 1}) {
+      refuse("expected vectors [features, batch] for transA 1, found {}",
+             written(x.onnx_extents()));
+    }
+    x.batch = {};
+    return builder.vector(node, x);
+  }
+  const Imported x = builder.with_batch_at(builder.value(node, 0), 0);
+  if (!x.batch.joins()) return builder.vector(node, builder.input(node, 0));
+  if (x.onnx_rank() != 2) {
+    refuse("expected rows [.. * batch, features], found {}", written(x.onnx_extents()));
+  }
+  // Throws where the batch is last.
+  static_cast<void>(example_axis(1, x));
+  return with_last_axis_last(builder, node, x);
 }
 
 Imported import_gemm(Builder& builder, const Node& node) {
-  Imported x = builder.value(node, 0);
-  if (node.integer("transA", 0) != 0) {
-    // Vectors as columns, behind a Transpose.
-    if (x.logical.rank() != 1 || x.batch != 1) {
-      refuse("expected vectors [features, batch] for transA 1, found the batch as axis {}",
-             x.batch);
-    }
-    x.batch = 0;
-  } else {
-    x = builder.input(node, 0);
-  }
-  return import_dense(builder, node, builder.vector(node, x),
+  return import_dense(builder, node, gemm_rows(builder, node),
                       {.transposed = node.integer("transB", 0) != 0,
                        .alpha = node.real("alpha", 1),
                        .beta = node.real("beta", 1)});
@@ -95,8 +108,8 @@ Imported import_gemm(Builder& builder, const Node& node) {
 std::pair<Imported, bool> matrices(Builder& builder, const Node& node, const Imported& given) {
   const Imported x = builder.ordered(node, given);
   const Index rank = x.logical.rank();
-  if (rank < 2) {
-    refuse("expected matrices [batch, .., n, k], found [batch, {}]", fmt::join(x.logical, ", "));
+  if (x.batch.axis != 0 || x.onnx_rank() < 3) {
+    refuse("expected matrices [batch, .., n, k], found {}", written(x.onnx_extents()));
   }
   std::vector<Index> axes(at(rank));
   std::iota(axes.begin(), axes.end(), 0);
@@ -107,13 +120,20 @@ std::pair<Imported, bool> matrices(Builder& builder, const Node& node, const Imp
 
 /// A product of two values that are computed.
 Imported product(Builder& builder, const Node& node) {
-  const auto [a, first] = matrices(builder, node, builder.input(node, 0));
-  const auto [b, second] = matrices(builder, node, builder.input(node, 1));
+  const auto [a, first] = matrices(builder, node, builder.with_batch_at(builder.value(node, 0), 0));
+  const auto [b, second] =
+      matrices(builder, node, builder.with_batch_at(builder.value(node, 1), 0));
+  if (a.batch != b.batch) {
+    refuse("expected matrices of the same examples, found {} and {}", written(a.onnx_extents()),
+           written(b.onnx_extents()));
+  }
   std::vector<Index> axes(at(a.logical.rank()));
   std::iota(axes.begin(), axes.end(), 0);
   auto layer =
       std::make_unique<MatMul>(MatMulOptions{.transpose_first = first, .transpose_second = second});
-  return builder.add(node, std::move(layer), {a, b}, axes);
+  Imported result = builder.add(node, std::move(layer), {a, b}, axes);
+  result.batch = a.batch;
+  return result;
 }
 
 /// `x` with its last two axes exchanged: another way to read it.
@@ -140,7 +160,9 @@ Imported product_with_left(Builder& builder, const Node& node) {
 Imported import_mat_mul(Builder& builder, const Node& node) {
   if (builder.is_constant(node, 0)) return product_with_left(builder, node);
   if (!builder.is_constant(node, 1)) return product(builder, node);
-  const Imported& x = builder.input(node, 0);
+  const Imported& x = builder.value(node, 0);
+  // Throws where the batch is last.
+  static_cast<void>(example_axis(-1, x));
   return import_dense(
       builder, node,
       x.logical.rank() == 1 ? builder.vector(node, x) : with_last_axis_last(builder, node, x), {});

@@ -64,12 +64,15 @@ Imported import_concat(Builder& builder, const Node& node) {
     return joined_with_zeros(builder, node, axis);
   }
   std::vector<Imported> inputs;
-  const Shape& first = builder.input(node, 0).logical;
-  Index axis = node.integer("axis", 0);
-  if (axis < 0) axis += first.rank() + 1;
-  if (axis < 1 || axis > first.rank()) refuse("expected an axis of examples, found {}", axis);
+  Imported front = builder.unjoined(node, 0);
+  const std::int64_t along = node.integer("axis", 0);
+  if (along == front.onnx_batch() || along + front.onnx_rank() == front.onnx_batch()) {
+    front = builder.with_batch_at(front, 0);
+  }
+  const Index axis = example_axis(along, front);
+  const Shape& first = front.logical;
   // An axis that the model has: one of extent 1 may be missing there.
-  std::vector<Index> axes = builder.input(node, 0).axes;
+  std::vector<Index> axes = front.axes;
   const bool whole =
       static_cast<Index>(axes.size()) == first.rank() && std::ranges::find(axes, -1) == axes.end();
   if (!whole) {
@@ -79,15 +82,20 @@ Imported import_concat(Builder& builder, const Node& node) {
   }
   bool not_negative = true;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const Imported x = builder.ordered(node, builder.input(node, i));
-    if (x.logical.rank() != first.rank()) refuse("expected values of the same rank");
+    const Imported x =
+        builder.ordered(node, builder.with_batch_at(builder.unjoined(node, i), front.batch.axis));
+    if (x.logical.rank() != first.rank() || x.batch != front.batch) {
+      refuse("expected values of the same axes, found {} and {}", written(front.onnx_extents()),
+             written(x.onnx_extents()));
+    }
     inputs.push_back(builder.arranged(node, x, axes));
     not_negative = not_negative && x.not_negative;
   }
   if (inputs.size() == 1) return inputs[0];
-  const auto position = std::ranges::find(axes, axis - 1) - axes.begin();
+  const auto position = std::ranges::find(axes, axis) - axes.begin();
   Imported result =
       builder.add(node, std::make_unique<Concatenate>(static_cast<Index>(position)), inputs, axes);
+  result.batch = front.batch;
   result.not_negative = not_negative;
   return result;
 }

@@ -19,12 +19,11 @@ void add_learned(Weights& weights, const Builder& builder, const Node& node, std
 
 /// Octet's is over the last axis.
 Imported import_layer_normalization(Builder& builder, const Node& node) {
-  const Imported given = builder.ordered(node, builder.input(node, 0));
-  const Index rank = given.logical.rank() + 1;
+  const Imported given = builder.ordered(node, builder.value(node, 0));
   const std::int64_t axis = node.integer("axis", -1);
-  if (axis != -1 && axis != rank - 1) {
-    refuse("expected a normalization over the last axis of [batch, {}], found axis {}",
-           fmt::join(given.logical, ", "), axis);
+  if (example_axis(axis, given) != given.logical.rank() - 1) {
+    refuse("expected a normalization over the last axis of {}, found axis {}",
+           written(given.onnx_extents()), axis);
   }
   const Imported x = with_last_axis_last(builder, node, given);
   Weights weights;
@@ -36,6 +35,7 @@ Imported import_layer_normalization(Builder& builder, const Node& node) {
                                 .scale = builder.is_constant(node, 1)});
   Imported result = builder.add(node, std::move(layer), {x}, x.axes, std::move(weights));
   result.logical = x.logical;
+  result.batch = x.batch;
   return result;
 }
 

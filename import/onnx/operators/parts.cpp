@@ -112,7 +112,7 @@ Imported import_pad(Builder& builder, const Node& node) {
 }
 
 Imported import_slice(Builder& builder, const Node& node) {
-  Imported x = builder.value(node, 0);
+  Imported x = builder.unjoined(node, 0);
   const Integers starts = numbers_of(builder, node, "starts", 1);
   const Integers ends = numbers_of(builder, node, "ends", 2);
   Integers axes = numbers_of(builder, node, "axes", 3);
@@ -135,8 +135,10 @@ Imported import_slice(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < starts.size(); ++i) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int32_t>::max();
     const Index step = steps.empty() ? 1 : steps[i];
-    if (axes[i] == x.batch && starts[i] == 0 && ends[i] >= kAll && step == 1) continue;
-    if (starts[i] == kBatch || ends[i] == kBatch) refuse("cuts where the number of examples says");
+    if (axes[i] == x.batch.axis && starts[i] == 0 && ends[i] >= kAll && step == 1) continue;
+    if (batches_in(starts[i]) > 0 || batches_in(ends[i]) > 0) {
+      refuse("cuts where the number of examples says");
+    }
     const Index axis = example_axis(axes[i], x);
     const Index extent = x.logical[axis];
     const auto place = [&](std::int64_t n) {
@@ -175,7 +177,7 @@ std::vector<Run> runs_of(const Constant& indices, Index extent) {
 
 /// Elements of one axis at constant indices, run by run; one index drops the axis.
 Imported import_gather(Builder& builder, const Node& node) {
-  const Imported x = builder.ordered(node, builder.value(node, 0));
+  const Imported x = builder.ordered(node, builder.unjoined(node, 0));
   const Index axis = example_axis(node.integer("axis", 0), x);
   const Constant& given = builder.required_constant(node, 1);
   std::vector<Imported> parts;
@@ -218,7 +220,7 @@ Integers part_sizes(const Builder& builder, const Node& node, Index extent) {
 }
 
 Imported import_split(Builder& builder, const Node& node) {
-  const Imported x = builder.input(node, 0);
+  const Imported x = builder.unjoined(node, 0);
   const Index axis = example_axis(node.integer("axis", 0), x);
   const Integers sizes = part_sizes(builder, node, x.logical[axis]);
   Imported first = x;

@@ -117,20 +117,20 @@ Imported import_global_pool(Builder& builder, const Node& node) {
   return add_global(builder, node, std::make_unique<Images>(), x, {x.logical[0], 1, 1}, 0);
 }
 
+/// What a reduction reads: the batch may be any axis that is not reduced.
+Imported reduced_input(const Builder& builder, const Node& node) {
+  return builder.with_batch_at(builder.unjoined(node, 0), 0);
+}
+
 /// The axes of a reduction, as of the examples of `x`, in order.
 std::vector<Index> reduced_axes(Builder& builder, const Node& node, const Imported& x) {
   const Constant* given = builder.constant(node, 1);
   const auto axes = axes_of(node, 1, given).value_or(std::vector<std::int64_t>{});
   std::vector<Index> over;
-  for (const std::int64_t axis : axes) {
-    if (axis == 0 || axis < -x.logical.rank() || axis > x.logical.rank()) {
-      refuse("expected axes of examples, found {}", axis);
-    }
-    over.push_back(axis < 0 ? axis + x.logical.rank() : axis - 1);
-  }
+  for (const std::int64_t axis : axes) over.push_back(example_axis(axis, x));
   std::ranges::sort(over);
   if (over.empty() || std::ranges::adjacent_find(over) != over.end()) {
-    refuse("expected different axes of [batch, {}], found [{}]", fmt::join(x.logical, ", "),
+    refuse("expected different axes of {}, found [{}]", written(x.onnx_extents()),
            fmt::join(axes, ", "));
   }
   return over;
@@ -172,6 +172,10 @@ Imported pooled_axes(Builder& builder, const Node& node, const Imported& given,
     // A single value has the place of an axis that is gone.
     made.axes[i] = kept.empty() ? 0 : keep ? kept[i] : static_cast<Index>(i);
   }
+  made.batch = given.batch;
+  for (const Index axis : over) {
+    if (!keep && axis < given.batch.axis) --made.batch.axis;
+  }
   made.not_negative = given.not_negative;
   return made;
 }
@@ -180,8 +184,9 @@ Imported pooled_axes(Builder& builder, const Node& node, const Imported& given,
 template <class Images, class Sequences>
 Imported reduced(Builder& builder, const Node& node, const Imported& x) {
   const std::vector<Index> over = reduced_axes(builder, node, x);
-  const bool of_images = x.logical.rank() == 3 && x.axes.size() == 3 && over.size() == 2 &&
-                         x.axes[2] >= 0 && std::ranges::find(over, x.axes[2]) == over.end();
+  const bool of_images = x.batch == BatchPlace{} && x.logical.rank() == 3 && x.axes.size() == 3 &&
+                         over.size() == 2 && x.axes[2] >= 0 &&
+                         std::ranges::find(over, x.axes[2]) == over.end();
   if (!of_images) return pooled_axes<Sequences>(builder, node, x, over);
   const Index channel = x.axes[2];
   const bool keep = node.integer("keepdims", 1) != 0;
@@ -192,12 +197,13 @@ Imported reduced(Builder& builder, const Node& node, const Imported& x) {
 }
 
 Imported import_reduce_mean(Builder& builder, const Node& node) {
-  return reduced<GlobalAveragePool2D, GlobalAveragePool1D>(builder, node, builder.input(node, 0));
+  return reduced<GlobalAveragePool2D, GlobalAveragePool1D>(builder, node,
+                                                           reduced_input(builder, node));
 }
 
 /// A mean times the number of its terms.
 Imported import_reduce_sum(Builder& builder, const Node& node) {
-  const Imported& x = builder.input(node, 0);
+  const Imported x = reduced_input(builder, node);
   Index terms = 1;
   for (const Index axis : reduced_axes(builder, node, x)) terms *= x.logical[axis];
   const Imported mean =
@@ -206,13 +212,13 @@ Imported import_reduce_sum(Builder& builder, const Node& node) {
 }
 
 Imported import_reduce_max(Builder& builder, const Node& node) {
-  return reduced<GlobalMaxPool2D, GlobalMaxPool1D>(builder, node, builder.input(node, 0));
+  return reduced<GlobalMaxPool2D, GlobalMaxPool1D>(builder, node, reduced_input(builder, node));
 }
 
 /// -max(-x).
 Imported import_reduce_min(Builder& builder, const Node& node) {
   const Imported negative =
-      scaled(builder, part_of(node, "/negative"), builder.input(node, 0), -1.0F);
+      scaled(builder, part_of(node, "/negative"), reduced_input(builder, node), -1.0F);
   const Imported most =
       reduced<GlobalMaxPool2D, GlobalMaxPool1D>(builder, part_of(node, "/most"), negative);
   return scaled(builder, node, most, -1.0F);

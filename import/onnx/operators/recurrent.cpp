@@ -138,8 +138,8 @@ std::vector<Imported> first_states(Builder& builder, const Node& node, const Rec
         refuse("expected first states of 0, or ones that are computed, found other constants");
       }
     } else if (node.has(i)) {
-      Imported state = builder.value(node, i);
-      state.batch = 0;
+      Imported state = builder.unjoined(node, i);
+      state.batch = {};
       states.push_back(builder.arranged(node, builder.reshaped(node, state, {units}), {0}));
     }
   }
@@ -154,15 +154,15 @@ Imported import_recurrent(Builder& builder, const Node& node) {
   const Recurrence& of = recurrence_of(node);
   const bool batch_first = node.integer("layout", 0) == 1;
   // One step of one example is the same either way.
-  Imported x = builder.with_batch_at(builder.value(node, 0), batch_first ? 0 : 1);
-  if (x.logical.rank() != 2 || x.batch != (batch_first ? 0 : 1)) {
+  Imported x = builder.with_batch_at(builder.unjoined(node, 0), batch_first ? 0 : 1);
+  if (x.logical.rank() != 2 || x.batch.axis != (batch_first ? 0 : 1)) {
     refuse(
         "expected sequences [{}], found the batch as axis {} of {} axes: export the model with "
         "batch_first=True",
-        batch_first ? "batch, steps, features" : "steps, batch, features", x.batch,
+        batch_first ? "batch, steps, features" : "steps, batch, features", x.batch.axis,
         x.logical.rank() + 1);
   }
-  x.batch = 0;
+  x.batch = {};
   x = builder.arranged(node, x, {0, 1});
   const Index steps = x.logical[0];
   require_plain(builder, node, of, steps);
@@ -189,7 +189,7 @@ Imported import_recurrent(Builder& builder, const Node& node) {
     both.logical = both.physical;
     Imported apart =
         builder.reshaped(node, both, reads(0) ? Shape{steps, 2, units} : Shape{2, units});
-    apart.batch = batch_first ? 0 : reads(0) ? 2 : 1;
+    apart.batch.axis = batch_first ? 0 : reads(0) ? 2 : 1;
     if (reads(1)) builder.set_result(node, 1, apart);
     return apart;
   }
@@ -200,19 +200,19 @@ Imported import_recurrent(Builder& builder, const Node& node) {
   if (reads(2)) {
     part.name = node.name + "/cell";
     Imported cell = builder.add(part, std::make_unique<CellState>(), {all}, {1});
-    cell.batch = batch_first ? 0 : 1;
+    cell.batch.axis = batch_first ? 0 : 1;
     builder.set_result(node, 2, cell);
   }
   Imported last = all;
   if (reads(0)) {
-    all.batch = batch_first ? 0 : 2;
+    all.batch.axis = batch_first ? 0 : 2;
     if (!reads(1)) return all;
     part.name = node.name + "/last";
     const Index at = goes_backwards(node) ? 0 : steps - 1;
     const Slice slice({.axis = 0, .begin = at, .size = 1});
     last = builder.add(part, slice.clone(), {all}, {0, 1});
   }
-  last.batch = batch_first ? 0 : 1;
+  last.batch.axis = batch_first ? 0 : 1;
   if (reads(1)) builder.set_result(node, 1, last);
   return reads(0) ? all : last;
 }

@@ -176,6 +176,26 @@ class LastState(Recurrent):
         return self.last(state[0][-1] if isinstance(state, tuple) else state[-1])
 
 
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.last = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.last((x + self.mix(x, x, x, need_weights=False)[0]).mean(1))
+
+
+class Encoder(nn.Module):
+    def __init__(self, **options):
+        super().__init__()
+        self.encode = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options)
+        self.last = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.last(self.encode(x).mean(1))
+
+
 def seeded(make, seed):
     """Also where randomise() leaves weights as PyTorch draws them."""
     torch.manual_seed(seed)
@@ -183,10 +203,15 @@ def seeded(make, seed):
 
 
 def sequences(folder):
-    steps = (7, 6)
+    steps, words = (7, 6), (5, 8)
     networks = [('lstm_14', lambda: Recurrent(nn.LSTM, 2, both=True), steps, 14, True),
                 ('lstm_state_9', lambda: LastState(nn.LSTM), steps, 9, False),
-                ('gru_17', lambda: EveryStep(nn.GRU), steps, 17, False)]
+                ('gru_17', lambda: EveryStep(nn.GRU), steps, 17, False),
+                ('gru_state_11', lambda: LastState(nn.GRU, 2), steps, 11, True),
+                ('attention_13', Attention, words, 13, True),
+                ('attention_17', Attention, words, 17, False),
+                ('encoder_14', Encoder, words, 14, True),
+                ('encoder_17', lambda: Encoder(norm_first=True, activation='gelu'), words, 17, True)]
     for seed, (name, make, shape, opset, dynamic) in enumerate(networks, 13):
         export(folder, name, seeded(make, seed), shape, opset, dynamic=dynamic)
 
@@ -306,6 +331,18 @@ def seeds(corpus):
                    node('ReduceMean', ['e'], ['f'], axes=[2, 3], keepdims=1),
                    node('Squeeze', ['f', 'axes'], ['y'])],
          [1, 1, 3, 4], 2, {'pads': np.array([0, 0, 1, 0, 0, 0, 0, 1]), 'axes': np.array([2, 3])}, 13)
+    save('heads', [node('Transpose', ['x'], ['a'], perm=[1, 0, 2]),
+                   node('Reshape', ['a', 'heads'], ['b']),
+                   node('Transpose', ['b'], ['q'], perm=[1, 0, 2]),
+                   node('Transpose', ['b'], ['k'], perm=[1, 2, 0]),
+                   node('MatMul', ['q', 'k'], ['s']), node('Softmax', ['s'], ['p']),
+                   node('MatMul', ['p', 'q'], ['c']),
+                   node('Transpose', ['c'], ['d'], perm=[1, 0, 2]),
+                   node('Reshape', ['d', 'rows'], ['e']), node('Gemm', ['e', 'w'], ['f']),
+                   node('Reshape', ['f', 'steps'], ['g']),
+                   node('ReduceMean', ['g'], ['y'], axes=[0], keepdims=0)],
+         [None, 2, 2], 2, {'heads': np.array([2, -1, 1]), 'rows': np.array([-1, 2]),
+                           'w': random(2, 2), 'steps': np.array([2, -1, 2])}, 13)
 
 
 def main(folder, corpus=None):
