@@ -127,6 +127,7 @@ std::vector<Index> reduced_axes(Builder& builder, const Node& node, const Import
   const Constant* given = builder.constant(node, 1);
   const auto axes = axes_of(node, 1, given).value_or(std::vector<std::int64_t>{});
   std::vector<Index> over;
+  over.reserve(axes.size());
   for (const std::int64_t axis : axes) over.push_back(example_axis(axis, x));
   std::ranges::sort(over);
   if (over.empty() || std::ranges::adjacent_find(over) != over.end()) {
