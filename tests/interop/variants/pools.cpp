@@ -123,7 +123,7 @@ void add_reductions(Variants& all) {
       {"min_of_steps", "ReduceMin", {2}, 0, 13, kSequences},
       {"l2_of_images", "ReduceL2", {2, 3}, 0, 13, kImages, false, "no such operator"},
       {"product_of_images", "ReduceProd", {2, 3}, 0, 13, kImages, false, "no such operator"},
-      {"mean_of_batch", "ReduceMean", {0}, 0, 13, kVectors, false, "axes of examples"}};
+      {"mean_of_batch", "ReduceMean", {0}, 0, 13, kVectors, false, "an axis of examples"}};
   for (const Reduction& c : cases) {
     // An image operator says in which order channels lie.
     std::vector<Message> nodes;

@@ -48,7 +48,7 @@ std::vector<Case> reshapes() {
       reshaped("reshape_splits", {0, 2, 2, 6}),
       reshaped("reshape_keeps", {0, 0, 2, 3}),
       reshaped("reshape_allowzero", {0, 24}, {number("allowzero", 1)}, "allowzero"),
-      reshaped("reshape_mixes_examples", {8, -1}, {}, "extent 0 is the batch's"),
+      reshaped("reshape_mixes_examples", {8, -1}, {}, "keeps examples apart"),
       {"reshape_of_images",
        {-1, 3, 4, 5},
        {ordered(), node("Reshape", {"i", "s"}, "y")},
