@@ -152,6 +152,7 @@ Imported Builder::ordered(const Node& node, const Imported& x) {
   if (!x.flattened.has_value()) return x;
   const auto& [logical, axes] = *x.flattened;
   std::vector<Index> extents;
+  extents.reserve(axes.size());
   for (const Index axis : axes) extents.push_back(axis < 0 ? 1 : logical[axis]);
   Node part;
   part.name = node.name + "/image";
@@ -224,6 +225,7 @@ Imported without_axes(Builder& builder, const Node& node, const Imported& x,
 Imported permuted(const Imported& x, const std::vector<Index>& axes) {
   Imported result = x;
   std::vector<Index> extents;
+  extents.reserve(axes.size());
   for (const Index axis : axes) extents.push_back(x.logical[axis]);
   result.logical = Shape(std::move(extents));
   for (Index& axis : result.axes) {
