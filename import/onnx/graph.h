@@ -35,7 +35,7 @@ inline constexpr Index kMostBatches = Index{1} << 32;
 
 /// How many times the number of examples `extent` is; 0 for a number that is known.
 inline Index batches_in(std::int64_t extent) {
-  return extent >= kBatch && extent - kBatch < kMostBatches ? extent - kBatch + 1 : 0;
+  return extent >= kBatch && extent < kBatch + kMostBatches ? extent - kBatch + 1 : 0;
 }
 
 template <class... Args>

@@ -218,13 +218,14 @@ Tensor integer_lstm(const Step& step, const StepInputs& in) {
   const RealLimits limits = learned.passes_or(real_limits(*result.quantization()));
   std::vector<Tensor> sources(in.x.begin(), in.x.end());
   sources.push_back(step.weights().bias);
-  const auto backward = [trace, limits, hidden = hidden.detach(), result,
+  // Without `result` itself, which comes to hold what holds this.
+  const auto backward = [trace, limits, hidden = hidden.detach(), states = result.detach(),
                          operands =
                              std::vector<Tensor>(in.x.begin(), in.x.end())](const Tensor& g) {
     const auto kernels = std::span<const Tensor>(operands).subspan(1);
     const Tensor of_sums =
         trace.gradients_of_sums(g, hidden, stacked_kernels(kernels.last(kLstmGates)), limits);
-    return gradients_of_operands(of_sums, operands[0], states_before(result),
+    return gradients_of_operands(of_sums, operands[0], states_before(states),
                                  stacked_kernels(kernels.first(kLstmGates)));
   };
   const Tensor real = record("sequence_lstm", hidden, sources, backward);
