@@ -16,6 +16,7 @@
 
 #include "anomaly.h"
 #include "data.h"
+#include "exports.h"
 #include "flash.h"
 #include "losses.h"
 #include "page.h"
@@ -29,9 +30,6 @@ namespace {
 
 /// The second phase sees the examples in another order than the first.
 constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
-/// Test examples that the C source's self-test runs.
-constexpr std::size_t kSelfTestExamples = 4;
-
 /// A line per layer with weights of fewer than 8 bits: what the .tflite file holds of them.
 std::string storage_text(const Model& quantized) {
   std::string text;
@@ -41,21 +39,6 @@ std::string storage_text(const Model& quantized) {
                         storage.obstacle.empty() ? "" : "; ", storage.obstacle);
   }
   return text;
-}
-
-/// The first test examples, a sample's inputs one behind the other.
-std::vector<float> self_test_inputs(const Dataset& test) {
-  const std::size_t count = std::min(kSelfTestExamples, test.size());
-  const std::vector<Tensor> inputs = test.batch(0, count).inputs();
-  std::vector<float> values;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (const Tensor& input : inputs) {
-      const std::size_t size = input.span().size() / count;
-      const auto sample = input.span().subspan(i * size, size);
-      values.insert(values.end(), sample.begin(), sample.end());
-    }
-  }
-  return values;
 }
 
 /// The phases of a run, one after the other.
@@ -329,7 +312,6 @@ class Run {
   /// Writes the trained integers as files, and holds the very file against the trained model.
   void export_and_compare(const Trainer& trainer, const Model& quantized,
                           const std::vector<OutputEvaluation>& simulated) {
-    const std::filesystem::path stem = options_.out / (application_.stem + "_int8");
     const std::filesystem::path path = options_.out / application_.int8_file();
     const bool wide = options_.quantize.activation_bits == kInt16Bits;
     if (task_of_run() == Task::reconstruction && data_.train.outputs() == 1) {
@@ -339,14 +321,7 @@ class Run {
     results_.int8_bytes = std::filesystem::file_size(path);
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
-    const std::string name = stem.string();
-    if (!wide) {
-      try_export("C source", {name + ".h", name + ".c"}, [&] { export_c(trainer, stem); });
-    }
-    if (writes_onnx(application_, options_)) {
-      results_.has_onnx = try_export("ONNX file", {name + ".onnx"},
-                                     [&] { write_onnx(lowered(trainer), name + ".onnx"); });
-    }
+    export_other_formats(lowered(trainer), application_, options_, data_.test, results_);
     const std::vector<OutputEvaluation> shipped = evaluate_outputs(file, data_.test);
     for (std::size_t k = 0; k < shipped.size(); ++k) {
       results_.outputs[k].simulated = simulated[k].score();
@@ -372,30 +347,6 @@ class Run {
       model.metadata[kAnomalyThresholdKey] = metadata_text(*results_.anomaly_threshold);
     }
     return model;
-  }
-
-  /// Warns where a format does not have the model, which is trained by now, and removes its files,
-  /// which are those of another run. Returns whether it has.
-  template <class Export>
-  bool try_export(std::string_view format, const std::vector<std::filesystem::path>& files,
-                  Export&& write) {
-    try {
-      write();
-    } catch (const InvalidArgument& error) {
-      results_.warnings.push_back(fmt::format("no {} was written: {}", format, error.what()));
-      for (const std::filesystem::path& file : files) std::filesystem::remove(file);
-      return false;
-    }
-    return true;
-  }
-
-  void export_c(const Trainer& trainer, const std::filesystem::path& stem) {
-    const bool few_bits = options_.quantize.weight_bits < 8 || searches_bits(options_);
-    const CSource source = write_c_source(lowered(trainer), stem,
-                                          {.weights = few_bits ? CWeights::packed : CWeights::int8,
-                                           .self_test_inputs = self_test_inputs(data_.test)});
-    results_.c_flash_bytes = source.flash_bytes;
-    results_.c_ram_bytes = source.ram_bytes;
   }
 
   /// The trained float model: in a run that was resumed after it, that of its checkpoint.

@@ -18,7 +18,7 @@ struct Application {
   std::string help = std::string(kSeeHelp);
   /// Begins the names of the files of models: STEM_float.tflite, STEM_int8.tflite, .h and .c.
   std::string stem;
-  /// Whether STEM_int8.onnx is written too.
+  /// Whether STEM_int8.onnx is written too, which no file of int16 values can be.
   bool writes_onnx = false;
   std::function<DataSplit(const Options& options)> load_data;
   /// The float model, built.
@@ -30,11 +30,6 @@ struct Application {
   std::string float_file() const { return stem + "_float.tflite"; }
   std::string int8_file() const { return stem + "_int8.tflite"; }
 };
-
-/// Whether the run writes STEM_int8.onnx, which no file of int16 values can be.
-inline bool writes_onnx(const Application& application, const Options& options) {
-  return application.writes_onnx && options.quantize.activation_bits != kInt16Bits;
-}
 
 /// Writes text that nobody may be there to read: what fails is kept by ferror(). Nothing on a null
 /// screen.

@@ -5,6 +5,7 @@
 #include <octet/layers/graph.h>
 #include <octet/layers/lstm.h>
 #include <octet/layers/program/float_operators.h>
+#include <octet/runtime/operators/sequence_lstm.h>
 
 #include <utility>
 
@@ -64,8 +65,7 @@ std::vector<GraphValue> LSTM::emit(Graph& g, std::span<const GraphValue> inputs)
 
 /// The formulas of LSTM, of kernels that lie as the operator reads them, [units, depth].
 Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
-  constexpr std::size_t kGateCount = 4;
-  constexpr std::size_t kLeast = 1 + 2 * kGateCount;
+  constexpr std::size_t kLeast = 1 + 2 * detail::kLstmGates;
   const bool begins = call.x.size() == kLeast + 2;
   if (call.x.size() != kLeast && !begins) {
     throw InvalidArgument(fmt::format(
@@ -77,11 +77,11 @@ Tensor float_forms::unidirectional_sequence_lstm(const FloatCall& call) {
   const Index batch = x.dim(0);
   const Index units = call.x[1].dim(0);
   const auto side_by_side = [&](std::size_t first) {
-    const auto kernels = call.x.subspan(first, kGateCount);
+    const auto kernels = call.x.subspan(first, detail::kLstmGates);
     return transpose(concatenate({kernels.begin(), kernels.end()}));
   };
   const Tensor of_x = linear(x, side_by_side(1), call.step.weights().bias);
-  const Tensor recurrent = side_by_side(1 + kGateCount);
+  const Tensor recurrent = side_by_side(1 + detail::kLstmGates);
   Tensor h = begins ? call.x[kLeast] : Tensor::zeros({batch, units});
   Tensor c = begins ? call.x[kLeast + 1] : h;
   std::vector<Tensor> states;

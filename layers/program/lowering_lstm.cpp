@@ -7,6 +7,7 @@
 #include <octet/layers/program/lowering.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/operators/int16_sums.h>
+#include <octet/runtime/operators/sequence_lstm.h>
 
 #include <algorithm>
 #include <array>
@@ -16,9 +17,9 @@
 namespace octet {
 namespace {
 
-constexpr std::array<std::string_view, 4> kGateNames = {"i", "f", "c", "o"};
+constexpr std::array<std::string_view, detail::kLstmGates> kGateNames = {"i", "f", "c", "o"};
 /// How many tensors a step reads in front of the states.
-constexpr std::size_t kStates = 9;
+constexpr std::size_t kStates = 1 + 2 * detail::kLstmGates;
 
 std::vector<std::int64_t> row_magnitudes(const ModelTensor& weights) {
   const std::vector<std::int8_t> values = detail::values_of<std::int8_t>(weights);
@@ -55,15 +56,15 @@ std::vector<std::int32_t> Lowering::lstm_biases(const Current& now,
   std::vector<std::int32_t> constants;
   for (std::size_t gate = 0; gate < kGateNames.size(); ++gate) {
     const std::int32_t weights = read[1 + gate];
-    QuantParams grid = tensor(weights).quantization;
-    std::vector<std::int32_t> codes(units);
-    quantize_bias(bias.span().subspan(gate * units, units), bias_scales(read_scale, grid.scales),
-                  codes, now.owner);
-    bound_sums(now, weights, codes, read[0]);
+    QuantParams params = tensor(weights).quantization;
+    std::vector<std::int32_t> values(units);
+    quantize_bias(bias.span().subspan(gate * units, units), bias_scales(read_scale, params.scales),
+                  values, now.owner);
+    bound_sums(now, weights, values, read[0]);
     bound_sums(now, read[1 + kGateNames.size() + gate], {}, output);
-    grid.scales[0] *= read_scale;
+    params.scales[0] *= read_scale;
     constants.push_back(integer_bias(now, fmt::format("bias_{}", kGateNames[gate]),
-                                     std::move(codes), std::move(grid), is_wide(read[0])));
+                                     std::move(values), std::move(params), is_wide(read[0])));
   }
   return constants;
 }

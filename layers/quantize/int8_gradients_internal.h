@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-// What the products of int8_gradients.h have in common.
+// Parts that the products of int8_gradients.h share.
 
 namespace octet::detail {
 

@@ -24,12 +24,12 @@
 namespace octet {
 namespace {
 
-constexpr Index kLstmGates = 4;
-constexpr Index kTraced = detail::SequenceLstmKernel::kTraced;
+using Kernel = detail::SequenceLstmKernel;
+constexpr auto kGates = static_cast<Index>(detail::kLstmGates);
 /// The functions of gates, and the tanh of the cell state, are in units of 2^-15.
 constexpr float kUnit = 1.0F / 32768;
 
-/// What the kernel has computed of a batch of sequences, and gradients that follow from it.
+/// Holds what the kernel has computed of a batch of sequences, and makes gradients of it.
 class LstmTrace {
  public:
   LstmTrace(Index batch, Index steps, Index units, float cell_scale)
@@ -38,7 +38,7 @@ class LstmTrace {
         units_(units),
         cell_scale_(cell_scale),
         numbers_(allocate_array<std::int16_t>(
-            static_cast<std::size_t>(batch * steps * kTraced * units))) {}
+            static_cast<std::size_t>(batch * steps * Kernel::kTraced * units))) {}
 
   std::int16_t* numbers() { return numbers_.get(); }
 
@@ -47,8 +47,8 @@ class LstmTrace {
     Tensor result(Shape{batch_, steps_, units_});
     float* const to = result.mutable_data();
     for_each_row(batch_ * steps_, [&](Index row) {
-      const std::int16_t* const output = at(row, 3);
-      const std::int16_t* const tanh_of_cell = at(row, 5);
+      const std::int16_t* const output = at(row, Kernel::kOutput);
+      const std::int16_t* const tanh_of_cell = at(row, Kernel::kTanhOfCell);
       for (Index i = 0; i < units_; ++i) {
         to[row * units_ + i] = static_cast<float>(output[i] * tanh_of_cell[i]) * (kUnit * kUnit);
       }
@@ -61,7 +61,7 @@ class LstmTrace {
   /// limits.
   Tensor gradients_of_sums(const Tensor& g, const Tensor& hidden, const Tensor& kernel,
                            const RealLimits& limits) const {
-    const Index width = kLstmGates * units_;
+    const Index width = kGates * units_;
     Tensor result(Shape{batch_, steps_, width});
     Tensor of_step(Shape{batch_, width});
     Tensor of_state = Tensor::zeros({batch_, units_});
@@ -91,28 +91,29 @@ class LstmTrace {
   };
 
   /// Numbers of kind `kind` of a row, one step of one sequence.
-  const std::int16_t* at(Index row, Index kind) const {
-    return numbers_.get() + (row * kTraced + kind) * units_;
+  const std::int16_t* at(Index row, Kernel::Traced kind) const {
+    return numbers_.get() + (row * Kernel::kTraced + kind) * units_;
   }
 
   template <class Body>
   void for_each_row(Index rows, Body&& body) const {
-    parallel_for(static_cast<std::size_t>(rows),
-                 parallel_grain(Work::map_floats, static_cast<std::size_t>(kTraced * units_)),
-                 [&](std::size_t begin, std::size_t end) {
-                   for (std::size_t row = begin; row < end; ++row) body(static_cast<Index>(row));
-                 });
+    parallel_for(
+        static_cast<std::size_t>(rows),
+        parallel_grain(Work::map_floats, static_cast<std::size_t>(Kernel::kTraced * units_)),
+        [&](std::size_t begin, std::size_t end) {
+          for (std::size_t row = begin; row < end; ++row) body(static_cast<Index>(row));
+        });
   }
 
   void gradients_of_row(Index row, Index t, const Step& step, const RealLimits& limits,
                         float* of_cell, float* sums) const {
     const Index place = row * steps_ + t;
-    const std::int16_t* const input = at(place, 0);
-    const std::int16_t* const forget = at(place, 1);
-    const std::int16_t* const candidate = at(place, 2);
-    const std::int16_t* const output = at(place, 3);
-    const std::int16_t* const tanh_of_cell = at(place, 5);
-    const std::int16_t* const before = t == 0 ? nullptr : at(place - 1, 4);
+    const std::int16_t* const input = at(place, Kernel::kInput);
+    const std::int16_t* const forget = at(place, Kernel::kForget);
+    const std::int16_t* const candidate = at(place, Kernel::kCandidate);
+    const std::int16_t* const output = at(place, Kernel::kOutput);
+    const std::int16_t* const tanh_of_cell = at(place, Kernel::kTanhOfCell);
+    const std::int16_t* const before = t == 0 ? nullptr : at(place - 1, Kernel::kCell);
     for (Index i = 0; i < units_; ++i) {
       const float in = static_cast<float>(input[i]) * kUnit;
       const float keep = static_cast<float>(forget[i]) * kUnit;
@@ -161,8 +162,8 @@ std::vector<Tensor> gradients_of_operands(const Tensor& of_sums, const Tensor& x
   for (const Tensor& read : {x.detach(), states}) {
     const Tensor of_kernel =
         matmul(sums, read.reshape({rows, read.dim(2)}), Transpose::yes, Transpose::no);
-    const Index units = of_kernel.dim(0) / kLstmGates;
-    for (Index gate = 0; gate < kLstmGates; ++gate) {
+    const Index units = of_kernel.dim(0) / kGates;
+    for (Index gate = 0; gate < kGates; ++gate) {
       gradients.push_back(slice(of_kernel, gate * units, (gate + 1) * units));
     }
   }
@@ -223,10 +224,10 @@ Tensor integer_lstm(const Step& step, const StepInputs& in) {
                          operands =
                              std::vector<Tensor>(in.x.begin(), in.x.end())](const Tensor& g) {
     const auto kernels = std::span<const Tensor>(operands).subspan(1);
-    const Tensor of_sums =
-        trace.gradients_of_sums(g, hidden, stacked_kernels(kernels.last(kLstmGates)), limits);
+    const Tensor of_sums = trace.gradients_of_sums(
+        g, hidden, stacked_kernels(kernels.last(detail::kLstmGates)), limits);
     return gradients_of_operands(of_sums, operands[0], states_before(states),
-                                 stacked_kernels(kernels.first(kLstmGates)));
+                                 stacked_kernels(kernels.first(detail::kLstmGates)));
   };
   const Tensor real = record("sequence_lstm", hidden, sources, backward);
   watch_result(step, real, in.context);

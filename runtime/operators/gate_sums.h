@@ -4,6 +4,7 @@
 #include <octet/core/quant/requantize.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/operators/lstm_steps.h>
+#include <octet/runtime/operators/sequence_lstm.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +20,6 @@
 
 namespace octet::detail {
 
-inline constexpr std::size_t kLstmGates = 4;
 /// Rows of sequences that are computed together.
 inline constexpr Index kLstmRows = 64;
 
@@ -93,8 +93,8 @@ class GateSums {
 
   static std::size_t bytes(Index units, Index depth) {
     const Index rows = static_cast<Index>(kLstmGates) * units;
-    const auto codes = static_cast<std::size_t>(rows * depth);
-    return (kRescales ? codes : PackedS8::bytes(rows, depth)) +
+    const auto weights = static_cast<std::size_t>(rows * depth);
+    return (kRescales ? weights : PackedS8::bytes(rows, depth)) +
            static_cast<std::size_t>(rows) * sizeof(Sum);
   }
   std::size_t thread_bytes() const {

@@ -159,8 +159,8 @@ class SequenceLstm final : public SequenceLstmKernel {
                          of_hidden_.factor(gate), numbers + at);
       }
     }
-    rules_.cells({n, numbers, cell, numbers + 5 * n, results});
-    std::copy_n(cell, n, numbers + 4 * n);
+    rules_.cells({n, numbers, cell, numbers + kTanhOfCell * n, results});
+    std::copy_n(cell, n, numbers + kCell * n);
     using Limits = std::numeric_limits<Code>;
     for (std::size_t i = 0; i < n; ++i) {
       const std::int64_t code = std::int64_t{results[i]} + zero_point_;

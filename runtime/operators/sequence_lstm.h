@@ -2,18 +2,22 @@
 
 #include <octet/runtime/kernel.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
 namespace octet::detail {
 
-/// UNIDIRECTIONAL_SEQUENCE_LSTM, which also tells what it has computed of each step: training makes
-/// gradients of it.
+/// The gates of an LSTM: i, f, c and o.
+inline constexpr std::size_t kLstmGates = 4;
+
+/// Computes UNIDIRECTIONAL_SEQUENCE_LSTM, and also tells what it has computed of each step:
+/// training makes gradients of it.
 class SequenceLstmKernel : public Kernel {
  public:
-  /// Numbers of a unit in a step: the functions of its gates i, f, c and o, in units of 2^-15, the
-  /// cell state and its tanh, each of them for all units behind one another.
-  static constexpr Index kTraced = 6;
+  /// Kinds of numbers of a unit in a step: the functions of its gates, in units of 2^-15, the cell
+  /// state behind the step and its tanh. Those of one kind lie behind one another, for all units.
+  enum Traced : Index { kInput, kForget, kCandidate, kOutput, kCell, kTanhOfCell, kTraced };
 
   /// Runs as run() does. `trace` is [samples, steps, kTraced, units], for a batch of 1 in the
   /// model; null for none.

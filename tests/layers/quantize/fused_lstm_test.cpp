@@ -130,8 +130,8 @@ double distance(const Tensor& found, const Tensor& expected) {
   return std::sqrt(apart / whole);
 }
 
-// What the integers' kernel has computed of the gates gives the gradients of the layer that is made
-// of single operators, as near as their roundings are.
+// Gradients made of what the integers' kernel has computed of the gates are the gradients of the
+// layer that is made of single operators, as near as their roundings are.
 TEST(FusedLstm, GradientsFollowFromIntegers) {
   for (const Rounding rounding : {Rounding::double_rounding, Rounding::q15}) {
     for (const bool all : {true, false}) {

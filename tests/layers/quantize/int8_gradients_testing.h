@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-// What the products of Backward::int8 are tested on.
+// Draws operands for tests of the products of Backward::int8.
 
 namespace octet::test {
 
