@@ -39,7 +39,7 @@ static void @layer@(const int8_t *input, int8_t *output@band@)
 )";
 
 constexpr std::string_view kSums =
-    R"({@weights@, @layer@_start, @layer@_multiplier, @layer@_shift,
+    R"({@weights@, @sums@_start, @sums@_multiplier, @sums@_shift,
         @units@, @width@, @depth@, @per_unit@, @zero_point@, @lowest@, @highest@})";
 
 constexpr std::string_view kOneRow = R"(    @name@_row *row = (@name@_row *)@scratch@;
@@ -153,12 +153,6 @@ void add_weights(CLayer& layer, Fillings& f, const CPlan& plan, const CSums& sum
   f["weight"] = less.empty() ? weight : fmt::format("({}{})", weight, less);
 }
 
-std::string sums_detail(const CPlan& plan, const CLayer& layer, const std::string& detail) {
-  if (plan.weights == CWeights::int8) return detail;
-  return fmt::format("{}, weights of {} bits in {} bytes", detail, layer.weight_bits,
-                     layer.weight_bytes);
-}
-
 /// Whether sums are rescaled twice although the model's rounding mode is another. Throws
 /// InvalidArgument where they would be rescaled in a third way.
 bool rescales_twice(const CPlan& plan, const KernelSource& source, const FullyConnectedNumbers& n) {
@@ -221,12 +215,61 @@ void add_starts(CLayer& layer, const std::string& name, const CSums& sums) {
 
 }  // namespace
 
-std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel) {
+std::int64_t c_most_sum(const FullyConnectedNumbers& numbers) {
   // Values and weights are 128 higher on the way to a sum.
-  const std::int64_t largest = sums.numbers.largest_sum + 255 * 128 * sums.numbers.depth;
-  const bool fits = largest <= std::numeric_limits<std::int32_t>::max();
+  return std::numeric_limits<std::int32_t>::max() - 255 * 128 * numbers.depth;
+}
+
+std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel) {
+  const bool fits = sums.numbers.largest_sum <= c_most_sum(sums.numbers);
   if (sums.numbers.weight_zero_point != 0 || are_packed(plan, sums) || !fits) return std::nullopt;
   return kernel;
+}
+
+std::string sums_detail(const CPlan& plan, const CLayer& layer, const std::string& detail) {
+  if (plan.weights == CWeights::int8) return detail;
+  return fmt::format("{}, weights of {} bits in {} bytes", detail, layer.weight_bits,
+                     layer.weight_bytes);
+}
+
+std::string add_kernel_sums(CLayer& layer, const std::string& name, const CSums& sums,
+                            CKernel kernel) {
+  const FullyConnectedNumbers& n = sums.numbers;
+  CFactors factors(n.epilogue.requantizer, n.largest_sum);
+  const bool per_unit = factors.shifts.size() > 1;
+  const std::size_t padded = per_unit ? padded_units(sums) : 4;
+  factors.multipliers.resize(padded, factors.multipliers[0]);
+  factors.shifts.resize(padded, factors.shifts[0]);
+  layer.shifts_left = layer.shifts_left ||
+                      std::ranges::any_of(factors.shifts, [](std::int32_t s) { return s > 0; });
+  layer.largest_sum = std::max(layer.largest_sum, n.largest_sum);
+  const std::string weights = name + "_weights";
+  layer.weight_count += n.units * n.depth;
+  std::int64_t bytes = n.units * n.depth;
+  if (kernel == CKernel::depthwise) {
+    layer.constants +=
+        matrix_text("int8_t", weights, sums.by_tap, static_cast<std::size_t>(n.units));
+  } else {
+    const std::vector<std::uint8_t> pairs = paired_weights(sums);
+    bytes = std::ssize(pairs);
+    layer.constants +=
+        "/* 128 higher; two units alternate. */\n" + array_text("uint8_t", weights, pairs);
+  }
+  layer.weight_bytes += bytes;
+  // The structure on a machine of 32 bits has 11 numbers.
+  layer.flash_bytes += bytes + 4 * 11;
+  add_starts(layer, name, sums);
+  add_factors(layer, name, factors);
+  Fillings f{{"weights", weights}, {"sums", name}};
+  const auto set = [&](const char* key, std::int64_t value) { f[key] = std::to_string(value); };
+  set("units", n.units / sums.groups);
+  set("width", n.units);
+  set("depth", n.depth);
+  set("per_unit", per_unit ? 1 : 0);
+  set("zero_point", n.epilogue.zero_point);
+  set("lowest", n.epilogue.range.lo - n.epilogue.zero_point);
+  set("highest", n.epilogue.range.hi - n.epilogue.zero_point);
+  return fill(kSums, f);
 }
 
 std::string c_rows(const CStep& step, const FullyConnectedNumbers& numbers) {
@@ -237,47 +280,18 @@ std::string c_rows(const CStep& step, const FullyConnectedNumbers& numbers) {
 CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums, CKernel kernel,
                          std::span<const Index> window) {
   const FullyConnectedNumbers& n = sums.numbers;
-  CFactors factors(n.epilogue.requantizer, n.largest_sum);
-  const bool per_unit = factors.shifts.size() > 1;
-  const std::size_t padded = per_unit ? padded_units(sums) : 4;
-  factors.multipliers.resize(padded, factors.multipliers[0]);
-  factors.shifts.resize(padded, factors.shifts[0]);
   Fillings f = layer_fillings(plan, step);
   CLayer layer;
   layer.kernel = kernel;
   layer.rescales_twice = rescales_twice(plan, step.source, n);
-  layer.shifts_left = std::ranges::any_of(factors.shifts, [](std::int32_t s) { return s > 0; });
   layer.calls = {layer.rescales_twice ? CFunction::rescale_twice : CFunction::rescale};
   layer.macs = definition(step.source.op.code).multiply_adds(step.source);
-  layer.largest_sum = n.largest_sum;
-  const std::string weights = f["layer"] + "_weights";
-  layer.weight_count = n.units * n.depth;
-  if (kernel == CKernel::depthwise) {
-    layer.weight_bytes = layer.weight_count;
-    layer.constants =
-        matrix_text("int8_t", weights, sums.by_tap, static_cast<std::size_t>(n.units));
-  } else {
-    const std::vector<std::uint8_t> pairs = paired_weights(sums);
-    layer.weight_bytes = std::ssize(pairs);
-    layer.constants =
-        "/* 128 higher; two units alternate. */\n" + array_text("uint8_t", weights, pairs);
-  }
-  // The structure on a machine of 32 bits has 11 numbers before those of a window.
-  layer.flash_bytes = layer.weight_bytes + 4 * (11 + std::ssize(window));
-  add_starts(layer, f["layer"], sums);
-  add_factors(layer, f["layer"], factors);
+  const std::string structure = add_kernel_sums(layer, f["layer"], sums, kernel);
+  layer.flash_bytes += 4 * std::ssize(window);
   layer.summary = summary_of(step, sums_detail(plan, layer, sums.detail));
-  const auto set = [&](const char* key, std::int64_t value) { f[key] = std::to_string(value); };
-  set("units", n.units / sums.groups);
-  set("width", n.units);
-  set("depth", n.depth);
+  f["depth"] = std::to_string(n.depth);
   f["rows"] = c_rows(step, n);
-  set("per_unit", per_unit ? 1 : 0);
-  set("zero_point", n.epilogue.zero_point);
-  set("lowest", n.epilogue.range.lo - n.epilogue.zero_point);
-  set("highest", n.epilogue.range.hi - n.epilogue.zero_point);
   f["summary"] = layer.summary;
-  f["weights"] = weights;
   f["scratch"] = step.scratch;
   f["twice"] = layer.rescales_twice ? "_twice" : "";
   const bool slides = kernel == CKernel::convolve || kernel == CKernel::depthwise;
@@ -285,7 +299,7 @@ CLayer make_kernel_layer(const CPlan& plan, const CStep& step, const CSums& sums
   f["memory"] = kernel == CKernel::depthwise ? "value" : "row";
   f["constants"] =
       fmt::format("    static const {}_{} = {}{}{};\n", plan.name,
-                  slides ? "window window" : "sums sums", slides ? "{" : "", fill(kSums, f),
+                  slides ? "window window" : "sums sums", slides ? "{" : "", structure,
                   slides ? fmt::format(",\n        {}}}", fmt::join(window, ", ")) : "");
   const std::string_view of_windows = step.rows ? kWindowsOfRows : kWindows;
   f["call"] = fill(slides ? of_windows : kernel == CKernel::row ? kOneRow : kRows, f);

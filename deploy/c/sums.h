@@ -23,9 +23,21 @@ struct CSums {
   std::int64_t groups = 1;
 };
 
+/// The largest sum that kernels can make.
+std::int64_t c_most_sum(const FullyConnectedNumbers& numbers);
+
 /// The kernel that can make the sums: `kernel`, or none where weights are packed or have a zero
 /// point, or where sums come close to the end of 32 bits. The layer then has loops of its own.
 std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel);
+
+/// What the summary of a layer says of its sums: `detail`, and what its weights take where others
+/// may be packed.
+std::string sums_detail(const CPlan& plan, const CLayer& layer, const std::string& detail);
+
+/// Adds the constants of sums that `kernel` makes to a layer, under names that begin with `name`.
+/// Returns the initializer of their structure, @name@_sums.
+std::string add_kernel_sums(CLayer& layer, const std::string& name, const CSums& sums,
+                            CKernel kernel);
 
 /// The rows of products that a step makes, as a C expression.
 std::string c_rows(const CStep& step, const FullyConnectedNumbers& numbers);

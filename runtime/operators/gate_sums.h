@@ -23,6 +23,14 @@ namespace octet::detail {
 /// Rows of sequences that are computed together.
 inline constexpr Index kLstmRows = 64;
 
+/// Rescales the sums of weights `weights` with values to the scale of the gates.
+inline Requantizer gate_requantizer(const KernelSource& source, const ModelTensor& values,
+                                    std::size_t weights, Rounding rounding) {
+  return Requantizer::fully_connected(values.quantization.scale(),
+                                      source.input(weights).quantization.scales, kLstmGateScale,
+                                      rounding);
+}
+
 /// The weights of all gates, one below the other.
 inline std::vector<std::int8_t> stacked_weights(const KernelSource& source, std::size_t first) {
   std::vector<std::int8_t> all;
@@ -78,9 +86,7 @@ class GateSums {
            std::size_t bias, Rounding rounding)
       : depth_(source.input(weights).shape[1]) {
     for (std::size_t gate = 0; gate < kLstmGates; ++gate) {
-      requantizers_.push_back(Requantizer::fully_connected(
-          values.quantization.scale(), source.input(weights + gate).quantization.scales,
-          kLstmGateScale, rounding));
+      requantizers_.push_back(gate_requantizer(source, values, weights + gate, rounding));
     }
     std::vector<std::int8_t> all = stacked_weights(source, weights);
     start_ = starts_of_sums<Sum>(source, values, all, weights, bias, requantizers_);

@@ -10,7 +10,7 @@
 namespace octet::detail {
 namespace {
 
-using Points = std::array<std::int32_t, 256>;
+using Points = std::array<std::int32_t, kSigmoidPoints>;
 
 /// sigmoid(i / 24) in units of 2^-16, each moved by half of what the line to the next is off in its
 /// middle.

@@ -3,6 +3,7 @@
 #include <octet/core/kernels/passes.h>
 #include <octet/runtime/operators/definitions.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -11,6 +12,9 @@
 // output scale is 2^-15.
 
 namespace octet::detail {
+
+/// How many points both functions lie on.
+inline constexpr std::size_t kSigmoidPoints = 256;
 
 enum class SigmoidForm { logistic, tanh };
 

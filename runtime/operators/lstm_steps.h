@@ -15,7 +15,11 @@
 
 namespace octet::detail {
 
-/// The operand of the cell state: see SequenceLstmAttributes.
+// Operands, of each gate one where there are several: see SequenceLstmAttributes.
+inline constexpr std::size_t kLstmInputWeights = 1;
+inline constexpr std::size_t kLstmHiddenWeights = 5;
+inline constexpr std::size_t kLstmBiases = 9;
+inline constexpr std::size_t kLstmHidden = 13;
 inline constexpr std::size_t kLstmCell = 14;
 
 /// The sums of all gates are of int16 in units of 2^-12.
@@ -58,21 +62,25 @@ class TableStep {
                     QuantizedMultiplier by_input, QuantizedMultiplier by_hidden, std::int16_t* to) {
     kernels().passes.lstm_gates(of_input, of_hidden, units, by_input, by_hidden, to);
   }
-  void cells(const LstmRow& row) const {
-    kernels().passes.lstm_cells({.units = row.units,
-                                 .gates = row.gates,
-                                 .cell = row.cell,
-                                 .tanh_of_cell = row.tanh_of_cell,
-                                 .result = row.result,
-                                 .gate = gate_.numbers(),
-                                 .of_cell = tanh_of_cell_.numbers(),
-                                 .kept = kept_,
-                                 .added = added_,
-                                 .hidden = hidden_,
-                                 .clip = clip_});
-  }
+  /// Returns what steps of no units are computed by.
+  LstmStep numbers() const { return step_of({}); }
+  void cells(const LstmRow& row) const { kernels().passes.lstm_cells(step_of(row)); }
 
  private:
+  LstmStep step_of(const LstmRow& row) const {
+    return {.units = row.units,
+            .gates = row.gates,
+            .cell = row.cell,
+            .tanh_of_cell = row.tanh_of_cell,
+            .result = row.result,
+            .gate = gate_.numbers(),
+            .of_cell = tanh_of_cell_.numbers(),
+            .kept = kept_,
+            .added = added_,
+            .hidden = hidden_,
+            .clip = clip_};
+  }
+
   float cell_scale_;
   /// The points of both functions of the gates lie in one place.
   Int16Sigmoid gate_{SigmoidForm::logistic, kLstmGateScale};

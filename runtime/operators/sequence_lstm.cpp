@@ -2,6 +2,7 @@
 #include <octet/core/buffer.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/gate_sums.h>
+#include <octet/runtime/operators/lstm_numbers.h>
 #include <octet/runtime/operators/lstm_steps.h>
 #include <octet/runtime/operators/sequence_lstm.h>
 
@@ -14,41 +15,18 @@
 namespace octet::detail {
 namespace {
 
-// Operands: see SequenceLstmAttributes.
-constexpr std::size_t kInputWeights = 1;
-constexpr std::size_t kHiddenWeights = 5;
-constexpr std::size_t kBiases = 9;
-constexpr std::size_t kHidden = 13;
 constexpr std::array<const char*, kLstmGates> kGateNames = {"input", "forget", "cell", "output"};
-
-struct LstmGeometry {
-  Index batch;
-  Index steps;
-  Index inputs;
-  Index cells;
-  bool time_major;
-};
-
-LstmGeometry geometry_of(const Operands& o) {
-  const bool time_major = o.op.as<SequenceLstmAttributes>().time_major;
-  const auto& x = o.input().shape;
-  return {.batch = x[time_major ? 1 : 0],
-          .steps = x[time_major ? 0 : 1],
-          .inputs = x[2],
-          .cells = o.input(1).shape[0],
-          .time_major = time_major};
-}
 
 /// Sequences of quantized values, by the functions and roundings of one runtime.
 template <class Code, class StepRules>
 class SequenceLstm final : public SequenceLstmKernel {
  public:
   SequenceLstm(const KernelSource& source, Rounding rounding)
-      : geometry_(geometry_of(source)),
+      : geometry_(lstm_geometry(source)),
         rules_(source),
         zero_point_(source.output().quantization.zero_point()),
-        of_input_(source, source.input(), kInputWeights, kBiases, rounding),
-        of_hidden_(source, source.input(kHidden), kHiddenWeights, 0, rounding) {}
+        of_input_(source, source.input(), kLstmInputWeights, kLstmBiases, rounding),
+        of_hidden_(source, source.input(kLstmHidden), kLstmHiddenWeights, 0, rounding) {}
 
   std::size_t bytes() const override {
     return GateSums<Code>::bytes(geometry_.cells, geometry_.inputs) +
@@ -101,8 +79,8 @@ class SequenceLstm final : public SequenceLstmKernel {
 
   void run_rows(const KernelArguments& a, Index first, Index rows, std::int16_t* trace) const {
     const LstmGeometry& g = geometry_;
-    const Index rows_apart = g.time_major ? 1 : g.steps;
-    const Index steps_apart = g.time_major ? g.batch : 1;
+    const Index rows_apart = g.rows_apart();
+    const Index steps_apart = g.steps_apart();
     auto [x, x_stride] = rows_in<Code>(a.inputs[0], first, rows_apart, g.inputs);
     Code* y = a.to<Code>() +
               (first / g.batch * g.batch * g.steps + first % g.batch * rows_apart) * g.cells;
@@ -110,7 +88,7 @@ class SequenceLstm final : public SequenceLstmKernel {
     std::int16_t* const cell = a.to<std::int16_t>(2) + first * g.cells;
     Code* const behind = a.to<Code>(1) + first * g.cells;
     const auto [cells, cell_stride] = rows_in<std::int16_t>(a.inputs[kLstmCell], first, 1, g.cells);
-    const auto [states, state_stride] = rows_in<Code>(a.inputs[kHidden], first, 1, g.cells);
+    const auto [states, state_stride] = rows_in<Code>(a.inputs[kLstmHidden], first, 1, g.cells);
     for (Index row = 0; row < rows; ++row) {
       std::copy_n(cells + row * cell_stride, g.cells, cell + row * g.cells);
       std::copy_n(states + row * state_stride, g.cells, behind + row * g.cells);
@@ -191,7 +169,7 @@ void check_weights(const OperatorView& view, std::size_t i, std::int32_t cells,
 
 void check_states(const OperatorView& view, std::int32_t batch, std::int32_t cells) {
   const DType codes = view.input().dtype;
-  if (view.input(kHidden).dtype != codes || view.input(kLstmCell).dtype != DType::int16) {
+  if (view.input(kLstmHidden).dtype != codes || view.input(kLstmCell).dtype != DType::int16) {
     view.fail_types();
   }
   view.require_int16_grid(view.input(kLstmCell));
@@ -201,7 +179,7 @@ void check_states(const OperatorView& view, std::int32_t batch, std::int32_t cel
         "expected a power of two, at most 1, as scale of the cell state, found {}", scale));
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    const ModelTensor& before = view.input(kHidden + i);
+    const ModelTensor& before = view.input(kLstmHidden + i);
     const ModelTensor& behind = view.output(1 + i);
     view.require_shape(before, {batch, cells});
     view.require_shape(behind, {batch, cells});
@@ -211,7 +189,7 @@ void check_states(const OperatorView& view, std::int32_t batch, std::int32_t cel
                     "others in '{}'",
                     before.name, behind.name));
   }
-  const ModelTensor& hidden = view.input(kHidden);
+  const ModelTensor& hidden = view.input(kLstmHidden);
   view.require_per_tensor(hidden, "hidden state");
   if (codes == DType::int16) view.require_int16_grid(hidden);
   view.require_per_tensor(view.output(), "output");
@@ -248,9 +226,9 @@ void check_lstm(const OperatorView& view) {
   const auto& x = view.input().shape;
   const DType sums = codes == DType::int8 ? DType::int32 : DType::int64;
   for (std::size_t gate = 0; gate < kLstmGates; ++gate) {
-    check_weights(view, kInputWeights + gate, cells, x[2]);
-    check_weights(view, kHiddenWeights + gate, cells, cells);
-    const ModelTensor& bias = view.input(kBiases + gate);
+    check_weights(view, kLstmInputWeights + gate, cells, x[2]);
+    check_weights(view, kLstmHiddenWeights + gate, cells, cells);
+    const ModelTensor& bias = view.input(kLstmBiases + gate);
     if (bias.dtype != sums || !bias.is_constant()) {
       view.fail(fmt::format("expected a constant bias of {} of the {} gate, found '{}' of {}",
                             to_string(sums), kGateNames[gate], bias.name, to_string(bias.dtype)));
@@ -280,7 +258,7 @@ namespace {
 std::unique_ptr<Kernel> make_lstm(const KernelSource& source) { return make_sequence_lstm(source); }
 
 std::size_t lstm_bytes(const Operands& operands) {
-  const LstmGeometry g = geometry_of(operands);
+  const LstmGeometry g = lstm_geometry(operands);
   const auto bytes = [&](auto code) {
     using Sums = GateSums<decltype(code)>;
     return Sums::bytes(g.cells, g.inputs) + Sums::bytes(g.cells, g.cells);
@@ -289,7 +267,7 @@ std::size_t lstm_bytes(const Operands& operands) {
 }
 
 std::int64_t lstm_products(const Operands& operands) {
-  const LstmGeometry g = geometry_of(operands);
+  const LstmGeometry g = lstm_geometry(operands);
   return static_cast<std::int64_t>(kLstmGates) * g.batch * g.steps * g.cells * (g.inputs + g.cells);
 }
 
