@@ -26,9 +26,9 @@ inline constexpr float kLstmCellScale = 1.0F / 2048;
 /// computes it: one scale for each kernel of a gate, gates in units of 2^-12, a cell state of int16
 /// in units of 2^-11, which saturates at 16, and h with the scale of the result. In float and under
 /// other modes, whose runtimes compute it otherwise, and where the layer goes backwards, it is made
-/// of single operators. Exporters to ONNX and C refuse it. A .tflite file keeps both states in
-/// variable tensors, which TFLite Micro carries on from call to call, as a step_model() needs;
-/// reset them in front of each whole sequence.
+/// of single operators. The exporter to ONNX refuses it, C source of q15 as well. A .tflite file
+/// keeps both states in variable tensors, which TFLite Micro carries on from call to call, as a
+/// step_model() needs; reset them in front of each whole sequence.
 class LSTM : public Recurrent {
  public:
   static constexpr std::string_view kType = "LSTM";

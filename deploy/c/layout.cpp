@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
+#include <vector>
 
 namespace octet::detail {
 namespace {
@@ -24,6 +24,8 @@ class Layout {
       const Operator& op = model_.operators[i];
       if (definition(op.code).only_reshapes) continue;
       for (std::size_t k = 0; k < op.outputs.size(); ++k) {
+        // The step of an operator with states of its own makes them, too.
+        if (k > 0 && !definition(op.code).file_states.empty()) break;
         if (memory_.needed[static_cast<std::size_t>(op.outputs[k])]) add_step(i, k);
       }
     }
@@ -54,20 +56,25 @@ class Layout {
       return std::ranges::any_of(c_values_of(step.source.op), holds_old);
     };
     const auto writes = [&](const CStep& step) {
-      return home(step.source.op.outputs[step.result]) == written;
+      const Operator& op = step.source.op;
+      return home(op.outputs[step.result]) == written ||
+             (!step.states.empty() && std::ranges::count(op.outputs, written) > 0);
     };
     const auto writer = std::ranges::find_if(plan_.steps, writes);
-    return writer != plan_.steps.end() && may_overwrite(*writer, old) &&
+    return writer != plan_.steps.end() && may_overwrite(*writer, old, written) &&
            std::none_of(writer + 1, plan_.steps.end(), reads);
   }
 
-  /// Whether a step may write its result where that input is, which it may read.
-  bool may_overwrite(const CStep& step, std::int32_t input) const {
-    const std::span<const std::int32_t> values = c_values_of(step.source.op);
+  /// Whether a step may write that result where that input is, which it may read.
+  bool may_overwrite(const CStep& step, std::int32_t input, std::int32_t result) const {
+    const std::vector<std::int32_t> values = c_values_of(step.source.op);
     const auto overlap = c_operator(step.source.op.code).overlap;
     if (step.rows) return false;
+    const std::size_t first_state = values.size() - step.states.size();
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (home(values[i]) != input) continue;
+      // An operator's own state moves on where it lies.
+      if (i >= first_state && step.source.op.outputs[1 + i - first_state] == result) continue;
       if (overlap == nullptr) return false;
       const std::optional<COverlap> found = overlap(plan_, step.source, i);
       if (!found || found->lead != 0) return false;
@@ -111,7 +118,7 @@ class Layout {
     if (!written_.insert(i).second) return name;
     plan_.constants +=
         array_text(c_type(tensor(i).dtype), name, codes_of(tensor(i).dtype, tensor(i).data));
-    plan_.constant_bytes += tensor(i).size();
+    plan_.constant_bytes += static_cast<std::int64_t>(tensor(i).data.size());
     return name;
   }
 
@@ -124,8 +131,14 @@ class Layout {
       step.scratch = fmt::format("({}_arena.words + {})", plan_.name, scratch->second / 4);
     }
     for (const std::int32_t in : c_values_of(op)) step.from.push_back(read(in));
-    const auto [memory, type] = place(op.outputs[result]);
-    step.to = c_pointer(memory, type, tensor(op.outputs[result]).dtype, "");
+    const auto write = [&](std::int32_t i) {
+      const auto [memory, type] = place(i);
+      return c_pointer(memory, type, tensor(i).dtype, "");
+    };
+    step.to = write(op.outputs[result]);
+    for (std::size_t k = 0; k < definition(op.code).file_states.size(); ++k) {
+      step.states.push_back(write(op.outputs[1 + k]));
+    }
     if (memory_.chain && memory_.chain->contains(number)) {
       if (number == memory_.chain->model_operators.front()) plan_.chain_step = plan_.steps.size();
       step.rows = c_operator(op.code).rows(step.source);

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
-#include <span>
 #include <utility>
+#include <vector>
 
 namespace octet::detail {
 namespace {
@@ -18,9 +18,10 @@ namespace {
   throw InvalidArgument(fmt::format("c source: {}", problem));
 }
 
-/// `place` says where the tensor is, e.g. "operator RELU".
-void check_codes(const ModelTensor& tensor, std::string_view place) {
-  if (tensor.dtype != DType::int8 && tensor.dtype != DType::uint8) {
+/// `place` says where the tensor is, e.g. "operator RELU". An operator's own state may be int16.
+void check_codes(const ModelTensor& tensor, std::string_view place, bool is_own_state = false) {
+  const bool is_wide_state = is_own_state && tensor.dtype == DType::int16;
+  if (tensor.dtype != DType::int8 && tensor.dtype != DType::uint8 && !is_wide_state) {
     fail_model(fmt::format(
         "{}: tensor \"{}\" is {}, expected int8 or uint8 all through; float operators "
         "have no place in it. Quantize the layer, export a .tflite or ONNX file, or did "
@@ -33,11 +34,14 @@ void check_codes(const ModelTensor& tensor, std::string_view place) {
   }
 }
 
-/// Throws unless a result of `op` has a place in C: codes, the classes of an ARG_MAX, or indices,
+/// Throws unless result `i` of `op` has a place in C: codes, the classes of an ARG_MAX, or indices,
 /// which are an input in another shape.
-void check_result(const Operator& op, const ModelTensor& result, std::string_view place) {
+void check_result(const IntegerModel& model, const Operator& op, std::int32_t i,
+                  std::string_view place) {
+  const ModelTensor& result = model.tensors[static_cast<std::size_t>(i)];
   const bool is_index = definition(op.code).only_reshapes && result.dtype == DType::int32;
-  if (op.code != OpCode::arg_max && !is_index) check_codes(result, place);
+  const bool is_own_state = !definition(op.code).file_states.empty() && i != op.outputs[0];
+  if (op.code != OpCode::arg_max && !is_index) check_codes(result, place, is_own_state);
 }
 
 /// The blocks of memory that operators need, some of which run by rows.
@@ -52,7 +56,9 @@ class Blocks {
         uses_(homes_.size()) {
     std::iota(homes_.begin(), homes_.end(), 0);
     for (const CEnd& input : plan.inputs) {
-      if (input.rows == 0) check_codes(*input.tensor, "input");
+      if (input.rows > 0) continue;
+      const auto i = model_.inputs[static_cast<std::size_t>(&input - plan.inputs.data())];
+      check_codes(*input.tensor, "input", is_read_as_state(i));
     }
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       if (is_needed(model_.operators[i])) add_operator(i);
@@ -105,6 +111,14 @@ class Blocks {
   std::int32_t& home(std::int32_t i) { return homes_[static_cast<std::size_t>(i)]; }
   MemoryUse& use(std::int32_t i) { return uses_[static_cast<std::size_t>(i)]; }
 
+  /// Whether an operator has the tensor as a state of its own.
+  bool is_read_as_state(std::int32_t i) const {
+    return std::ranges::any_of(model_.operators, [&](const Operator& op) {
+      return std::ranges::any_of(definition(op.code).file_states,
+                                 [&](std::size_t state) { return op.inputs[state] == i; });
+    });
+  }
+
   /// The time at which an operator runs: the operators of a chain all run at once.
   std::ptrdiff_t step_of(std::size_t i) const {
     const bool is_of_chain = chain_ != nullptr && chain_->contains(i);
@@ -128,18 +142,19 @@ class Blocks {
     const Operator& op = model_.operators[i];
     const std::ptrdiff_t step = step_of(i);
     const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
-    if (!definition(op.code).file_states.empty()) {
-      fail_model(fmt::format(
-          "{}: expected operators without states of their own; the operators that a layer LSTM, "
-          "without LSTMOptions::fused, and a layer SVDF are made of have none",
-          place));
+    const std::size_t states = definition(op.code).file_states.size();
+    if (states > 0 && c_operator(op.code).make == nullptr) {
+      fail_model(
+          fmt::format("{}: expected an operator that C source has, found one with a state of "
+                      "its own; a layer SVDF is made of others",
+                      place));
     }
-    for (const std::int32_t out : op.outputs) {
-      check_result(op, tensor(out), place);
-    }
-    for (const std::int32_t in : c_values_of(op)) {
-      if (!reads_indices(op, in)) check_codes(tensor(in), place);
-      use(home(in)).last = step;
+    for (const std::int32_t out : op.outputs) check_result(model_, op, out, place);
+    const std::vector<std::int32_t> values = c_values_of(op);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const bool is_own_state = k + states >= values.size();
+      if (!reads_indices(op, values[k])) check_codes(tensor(values[k]), place, is_own_state);
+      use(home(values[k])).last = step;
     }
     // A RESHAPE or SQUEEZE gives its input another shape where it lies.
     if (definition(op.code).only_reshapes) {
@@ -148,7 +163,7 @@ class Blocks {
     }
     for (const std::int32_t out : op.outputs) {
       if (!needed_[static_cast<std::size_t>(out)]) continue;
-      use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};
+      use(out) = {sample_bytes(tensor(out)), step, step};
     }
     add_scratch(i);
   }
@@ -185,14 +200,14 @@ class Blocks {
       if (maker == model_.operators.end()) {
         check_codes(tensor(output), "output");
       } else {
-        check_result(*maker, tensor(output), "output");
+        check_result(model_, *maker, output, "output");
       }
       // The caller's memory.
       use(home(output)).bytes = 0;
     }
     for (const std::int32_t input : model_.inputs) {
       use(input).first = -1;  // The caller writes it before the first step.
-      use(input).bytes = plan_.input_in_arena ? static_cast<std::size_t>(tensor(input).size()) : 0;
+      use(input).bytes = plan_.input_in_arena ? sample_bytes(tensor(input)) : 0;
       const auto copies = [&](std::int32_t output) { return home(output) == input; };
       // Outputs that no step writes are copied behind all steps.
       if (plan_.input_in_arena && std::ranges::any_of(model_.outputs, copies)) {
@@ -206,8 +221,9 @@ class Blocks {
     const Operator& op = model_.operators[i];
     const auto overlap_of = c_operator(op.code).overlap;
     std::map<std::int32_t, std::optional<COverlap>> by_home;
-    for (std::size_t k = 0; k < c_values_of(op).size(); ++k) {
-      const std::int32_t in = home(op.inputs[k]);
+    const std::vector<std::int32_t> values = c_values_of(op);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const std::int32_t in = home(values[k]);
       if (overlap_of == nullptr || use(in).last != step_of(i)) continue;
       const auto found = overlap_of(plan_, {model_, op, plan_.rounding}, k);
       const auto [at, is_first] = by_home.emplace(in, found);
@@ -261,6 +277,9 @@ std::vector<bool> find_needed(const IntegerModel& model) {
     const auto is_needed = [&](std::int32_t t) { return needed[static_cast<std::size_t>(t)]; };
     if (std::ranges::none_of(op.outputs, is_needed)) continue;
     for (const std::int32_t in : c_values_of(op)) needed[static_cast<std::size_t>(in)] = true;
+    if (definition(op.code).file_states.empty()) continue;
+    // A kernel that has states of its own keeps them in what it gives of them.
+    for (const std::int32_t out : op.outputs) needed[static_cast<std::size_t>(out)] = true;
   }
   return needed;
 }

@@ -19,8 +19,13 @@ static void @layer@(const @from_type@ *input, @to_type@ *output@band@)
 
 }  // namespace
 
-std::span<const std::int32_t> c_values_of(const Operator& op) {
-  return std::span(op.inputs).first(c_operator(op.code).reads_all_inputs ? op.inputs.size() : 1);
+std::vector<std::int32_t> c_values_of(const Operator& op) {
+  if (c_operator(op.code).reads_all_inputs) return op.inputs;
+  std::vector<std::int32_t> values = {op.inputs[0]};
+  for (const std::size_t state : definition(op.code).file_states) {
+    values.push_back(op.inputs[state]);
+  }
+  return values;
 }
 
 Fillings layer_fillings(const CPlan& plan, const CStep& step) {

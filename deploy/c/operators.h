@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // One operator as a C function and its constants.
 
@@ -22,8 +23,8 @@ struct COverlap {
 
 /// One operator in C source.
 struct COperator {
-  /// Whether all of its inputs are values that its function reads, or the first alone: the others
-  /// are constants that make() writes out in its own way.
+  /// Whether all of its inputs are values that its function reads, or the first and its own states
+  /// alone: the others are constants that make() writes out in its own way.
   bool reads_all_inputs;
   /// Null for an operator that is no step: make_c_plan() leaves it out, or refuses what it makes.
   CLayer (*make)(const CPlan& plan, const CStep& step);
@@ -47,8 +48,8 @@ namespace c_forms {
 /// Throws FormatError for an unknown code.
 const COperator& c_operator(OpCode code);
 
-/// The inputs that a step reads as values.
-std::span<const std::int32_t> c_values_of(const Operator& op);
+/// The inputs that a step reads as values; those that are states of the operator's own come last.
+std::vector<std::int32_t> c_values_of(const Operator& op);
 
 /// Returns the fillings that templates of every operator may use: those of the plan, @layer@,
 /// @from_type@, @to_type@, @band@, the parameters that say which rows it makes, and @size@, the

@@ -148,6 +148,7 @@ std::string c_pointer(const std::string& memory, DType memory_type, DType type,
 
 std::string_view c_type(DType dtype) {
   if (dtype == DType::int32) return "int32_t";
+  if (dtype == DType::int16) return "int16_t";
   return dtype == DType::uint8 ? "uint8_t" : "int8_t";
 }
 
@@ -156,12 +157,14 @@ std::int32_t code_of(DType dtype, std::uint8_t byte) {
 }
 
 std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> bytes) {
+  const auto numbers_of = [&]<class Number>(Number /*type*/) {
+    std::vector<Number> numbers(bytes.size() / sizeof(Number));
+    if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    return std::vector<std::int32_t>(numbers.begin(), numbers.end());
+  };
+  if (dtype == DType::int32) return numbers_of(std::int32_t{});
+  if (dtype == DType::int16) return numbers_of(std::int16_t{});
   std::vector<std::int32_t> codes;
-  if (dtype == DType::int32) {
-    codes.resize(bytes.size() / sizeof(std::int32_t));
-    if (!codes.empty()) std::memcpy(codes.data(), bytes.data(), bytes.size());
-    return codes;
-  }
   codes.reserve(bytes.size());
   for (const std::uint8_t byte : bytes) codes.push_back(code_of(dtype, byte));
   return codes;

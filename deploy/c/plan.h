@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/kernels/passes.h>
 #include <octet/deploy/c/row_chain.h>
 #include <octet/deploy/c/source.h>
 #include <octet/deploy/c/text.h>
@@ -28,6 +29,8 @@ struct CStep {
   /// C expressions: an input, a place in the arena, a constant, or an output.
   std::vector<std::string> from;
   std::string to;
+  /// Where the operator's own states go, in the order of its outputs.
+  std::vector<std::string> states{};
   /// The C function that computes it: that of an equal one in front of it where there is one.
   std::string function{};
   /// Words that the step works in; empty where it needs none.
@@ -114,10 +117,11 @@ std::vector<CEnd> all_ends(const CPlan& plan);
 /// The parameters of @name@_invoke().
 std::string c_parameters(const CPlan& plan);
 
-/// "int8_t" or "uint8_t", or "int32_t" of indices and of what ARG_MAX gives.
+/// "int8_t" or "uint8_t", "int16_t" of the cell states of LSTMs, or "int32_t" of indices and of
+/// what ARG_MAX gives.
 std::string_view c_type(DType dtype);
 
-/// The codes of int8 or uint8, which lie in a byte each, or numbers of int32.
+/// The codes of int8 or uint8, which lie in a byte each, or numbers of int16 or int32.
 std::int32_t code_of(DType dtype, std::uint8_t byte);
 std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> bytes);
 
@@ -159,6 +163,10 @@ struct CLayer {
   /// The kernel that the layer calls, and whether that rescales by c_rescale_twice().
   std::optional<CKernel> kernel{};
   bool rescales_twice = false;
+  /// Whether that writes values of 16 bits: sums of the gates of an LSTM.
+  bool is_wide = false;
+  /// What the steps of an LSTM are computed by.
+  std::optional<LstmStep> lstm{};
   /// Whether vectors are rescaled by a factor whose shift is above 0.
   bool shifts_left = false;
   CUnpacking unpacking = CUnpacking::none;
@@ -184,6 +192,9 @@ std::string c_unpacking(const CPlan& plan, const std::vector<CLayer>& layers);
 
 /// The macros and types that constants and kernels need; empty where no layer calls a kernel.
 std::string c_paths(const CPlan& plan, const std::vector<CLayer>& layers);
+
+/// The bytes of the points that all LSTMs share.
+std::int64_t c_lstm_bytes(const std::vector<CLayer>& layers);
 
 /// The kernels that layers call, in the order that C needs.
 std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers);

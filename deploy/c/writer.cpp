@@ -128,7 +128,10 @@ std::string invoke_text(const CPlan& plan) {
     const CStep& step = plan.steps[i];
     if (plan.chain && i == plan.chain_step) calls += detail::c_row_call(plan);
     if (step.rows) continue;
-    calls += fmt::format("    {}({}, {});\n", step.function, fmt::join(step.from, ", "), step.to);
+    std::vector<std::string> arguments = step.from;
+    arguments.push_back(step.to);
+    arguments.insert(arguments.end(), step.states.begin(), step.states.end());
+    calls += fmt::format("    {}({});\n", step.function, fmt::join(arguments, ", "));
   }
   for (const CEnd& output : plan.outputs) {
     if (output.copied.empty()) continue;
@@ -163,11 +166,11 @@ std::string float_helpers_text(const CPlan& plan) {
   for (const CEnd& input : plan.inputs) {
     if (input.rows > 0) continue;
     Fillings f = plan.fillings(input);
-    const bool is_signed = input.tensor->dtype == DType::int8;
+    const QuantParams codes = detail::stored_params(*input.tensor);
     f["normalization"] = detail::c_normalization(plan);
     f["value"] = detail::c_normalized_value(plan);
-    f["lowest"] = is_signed ? "-128" : "0";
-    f["highest"] = is_signed ? "127" : "255";
+    f["lowest"] = std::to_string(codes.qmin);
+    f["highest"] = std::to_string(codes.qmax);
     f["tie"] = plan.rounding == Rounding::fp32 ? " && whole % 2 != 0" : "";
     text += detail::fill(kQuantizeInput, f);
   }
@@ -193,8 +196,8 @@ CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   figures.rows = plan.chain ? plan.rows : 0;
   figures.caller_bytes = caller_bytes(plan);
   figures.ram_bytes = plan.arena_bytes + detail::c_unpacked_bytes(layers);
-  figures.flash_bytes =
-      plan.constant_bytes + detail::c_front_end_bytes(plan) + detail::c_normalization_bytes(plan);
+  figures.flash_bytes = plan.constant_bytes + detail::c_front_end_bytes(plan) +
+                        detail::c_normalization_bytes(plan) + detail::c_lstm_bytes(layers);
   for (const CLayer& layer : layers) {
     figures.flash_bytes += layer.flash_bytes;
     figures.macs += layer.macs;

@@ -5,6 +5,7 @@
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/runtime/lstm_models.h>
 #include <octet_test_paths.h>
 
 namespace octet::test::c_source_emulated_test {
@@ -40,7 +41,7 @@ std::vector<Machine> machines() {
                   "0x80100000"}};
 }
 
-/// Random nets of Dense layers and of convolutions, under every contract.
+/// Random nets of Dense layers and of convolutions, under every contract, and then LSTMs.
 std::vector<CSource> random_sources(std::uint32_t count) {
   std::vector<CSource> sources;
   for (std::uint32_t seed = 0; seed < count; ++seed) {
@@ -62,6 +63,11 @@ std::vector<CSource> random_sources(std::uint32_t count) {
                                   {.rounding = options.rounding,
                                    .code = seed % 4 < 3 ? CCode::fast : CCode::small,
                                    .rows = seed % 5 / 2}));
+  }
+  for (std::uint32_t seed = 0; seed < count / 6; ++seed) {
+    const auto states = seed % 3 == 0 ? LstmStates::of_one_call : LstmStates::kept;
+    sources.push_back(to_c_source(random_lstms(seed, states), fmt::format("net_{}", count + seed),
+                                  {.code = seed % 2 == 0 ? CCode::fast : CCode::small}));
   }
   return sources;
 }

@@ -70,7 +70,7 @@ static int32x4_t @name@_@rescale@_four(int32x4_t sum, int32x4_t multiplier, int3
 inline constexpr std::string_view kOutputsMve =
     R"(/* The outputs of rows, four units at a time; `totals` is what set_row() returned of each. */
 @NAME@_APART static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
-        int8_t *output)
+        @code@ *output)
 {
     const int32_t depth = s->depth;
     const int32_t pair = 2 * ((depth + 3) & ~3);
@@ -83,7 +83,7 @@ inline constexpr std::string_view kOutputsMve =
         const int32_t unit = s->units - rest;
         const int32_t next = rest > 2 ? pair : 0;
         const uint8_t *x = block;
-        int8_t *to = output;
+        @code@ *to = output;
         const int32x4_t start = vldrwq_s32(s->start + unit);
         const int32x4_t multiplier = vldrwq_s32(s->multiplier + unit * s->per_unit);
         const int32x4_t shift = vldrbq_s32(s->shift + unit * s->per_unit);
@@ -111,10 +111,10 @@ inline constexpr std::string_view kOutputsMve =
             sum = @name@_@rescale@_four(sum, multiplier, shift);
             sum = vaddq_n_s32(vminq_s32(vmaxq_s32(sum, lowest), highest), zero_point);
             if (rest >= 4) {
-                vstrbq_s32(to, sum);
+                vstr@width@q_s32(to, sum);
             } else {
                 @NAME@_FENCE;
-                vstrbq_p_s32(to, sum, vctp32q((uint32_t)rest));
+                vstr@width@q_p_s32(to, sum, vctp32q((uint32_t)rest));
             }
             to += width;
         }

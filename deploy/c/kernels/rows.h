@@ -18,11 +18,11 @@ static inline int32_t @name@_begin(const @name@_sums *s, int32_t unit, int32_t t
 )";
 
 inline constexpr std::string_view kValueOf =
-    R"(static inline int8_t @name@_value_of@twice@(const @name@_sums *s, int32_t unit, int32_t sum)
+    R"(static inline @code@ @name@_value_of@twice@(const @name@_sums *s, int32_t unit, int32_t sum)
 {
     const int32_t i = unit * s->per_unit;
     const int32_t steps = @name@_@rescale@(sum, s->multiplier[i], s->shift[i]);
-    return (int8_t)(@name@_clamp(steps, s->lowest, s->highest) + s->zero_point);
+    return (@code@)(@name@_clamp(steps, s->lowest, s->highest) + s->zero_point);
 }
 
 )";
@@ -45,7 +45,7 @@ inline constexpr std::string_view kSumsOfRow =
 #endif
 
 /* The output of a row of which set_row() returned `total`. */
-static void @name@_sums_of_row@twice@(const @name@_sums *s, const @name@_row *row, int32_t total, int8_t *output)
+static void @name@_sums_of_row@twice@(const @name@_sums *s, const @name@_row *row, int32_t total, @code@ *output)
 {
     const int32_t units = s->units;
     const int32_t depth = (s->depth + 3) & ~3;
@@ -257,7 +257,7 @@ static void @name@_store@twice@(const @name@_sums *s, int32_t unit, int32_t sum0
 
 inline constexpr std::string_view kOutputsOfRow =
     R"(static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
-        int8_t *output)
+        @code@ *output)
 {
     (void)rows; /* 1 */
     @name@_sums_of_row@twice@(s, block, totals[0], output);
@@ -266,7 +266,7 @@ inline constexpr std::string_view kOutputsOfRow =
 
 inline constexpr std::string_view kOutputsOfRows =
     R"(static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
-        int8_t *output)
+        @code@ *output)
 {
     if (rows == 4) {
         @name@_sums_of_rows@twice@(s, block, totals, output);

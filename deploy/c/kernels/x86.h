@@ -121,7 +121,7 @@ static inline __m128i @name@_@rescale@_four(__m128i sum, __m128i multiplier, __m
 
 inline constexpr std::string_view kWriteX86 =
     R"(/* Writes what sums of up to four units come to, without what they start from. */
-static void @name@_write@twice@(const @name@_sums *s, int32_t unit, __m128i sum, int32_t count, int8_t *output)
+static void @name@_write@twice@(const @name@_sums *s, int32_t unit, __m128i sum, int32_t count, @code@ *output)
 {
     int32_t sums[4];
     if (count == 4) {
@@ -141,9 +141,7 @@ static void @name@_write@twice@(const @name@_sums *s, int32_t unit, __m128i sum,
             steps = _mm_max_epi16(_mm_packs_epi32(steps, steps), _mm_set1_epi16((int16_t)s->lowest));
             steps = _mm_min_epi16(steps, _mm_set1_epi16((int16_t)s->highest));
             steps = _mm_add_epi16(steps, _mm_set1_epi16((int16_t)s->zero_point));
-            word = _mm_cvtsi128_si32(_mm_packs_epi16(steps, steps));
-            __builtin_memcpy(output + unit, &word, sizeof word);
-            return;
+@store@            return;
         }
     }
     _mm_storeu_si128((__m128i *)sums, sum);
@@ -153,10 +151,19 @@ static void @name@_write@twice@(const @name@_sums *s, int32_t unit, __m128i sum,
 }
 )";
 
+// How four values are written that lie in `steps`.
+inline constexpr std::string_view kStoreX86 =
+    R"(            word = _mm_cvtsi128_si32(_mm_packs_epi16(steps, steps));
+            __builtin_memcpy(output + unit, &word, sizeof word);
+)";
+inline constexpr std::string_view kStoreWideX86 =
+    R"(            _mm_storel_epi64((__m128i *)(output + unit), steps);
+)";
+
 inline constexpr std::string_view kOutputsX86 =
     R"(/* The outputs of rows, four units at a time; `totals` is what set_row() returned of each. */
 static void @name@_outputs@twice@(const @name@_sums *s, const @name@_row *block, int32_t rows, const int32_t *totals,
-        int8_t *output)
+        @code@ *output)
 {
     const int32_t depth = (s->depth + 3) & ~3;
     const uint8_t *w = (const uint8_t *)s->weights;

@@ -1,6 +1,5 @@
 // LSTM as UNIDIRECTIONAL_SEQUENCE_LSTM: what is trained is what the file computes.
 
-#include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/layers/layers.h>
@@ -8,6 +7,7 @@
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/core/random_networks.h>
 #include <octet/tests/layers/drawn_layers.h>
+#include <octet/tests/layers/quantize/random_lstms.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
 
 #include <algorithm>
@@ -20,38 +20,6 @@ namespace {
 std::ptrdiff_t fused_operators(const IntegerModel& model) {
   return std::ranges::count(model.operators, OpCode::unidirectional_sequence_lstm, &Operator::code);
 }
-
-/// One to three layers, fused or not, behind one another or behind a Dense, and a Dense at the end.
-class RandomLstms {
- public:
-  explicit RandomLstms(std::uint32_t seed)
-      : random_(seed), input_({random_.integer(1, 7), random_.integer(1, 9)}), model_("lstms") {
-    Value x = model_.input(input_);
-    if (random_.integer(0, 1) == 1) x = model_.add(Dense(random_.integer(1, 9)), x);
-    for (int layers = random_.integer(1, 3); layers > 0; --layers) {
-      const bool all = layers > 1 || random_.integer(0, 1) == 1;
-      const bool is_fused = layers == 1 || random_.integer(0, 2) > 0;
-      x = model_.add(
-          LSTM(random_.integer(1, 12), {.return_sequences = all,
-                                        .dropout = random_.integer(0, 3) == 0 ? 0.2F : 0.0F,
-                                        .fused = is_fused}),
-          x);
-    }
-    model_.output(model_.add(Dense(3), x));
-    model_.build(seed);
-  }
-
-  const Model& model() const { return model_; }
-  Tensor batch(Index count) {
-    return Tensor::uniform(input_.with_batch(count), Random(++drawn_), -2.0F, 2.0F);
-  }
-
- private:
-  PortableRandom random_;
-  Shape input_;
-  Model model_;
-  std::uint64_t drawn_ = 0;
-};
 
 TEST(FusedLstm, RandomNetworksComputeWhatTheirFilesDo) {
   expect_random_networks_ship<RandomLstms>(random_networks(60), [](const RandomLstms&) {
@@ -245,9 +213,6 @@ TEST(FusedLstm, WhatTheOperatorLacksIsRefused) {
   EXPECT_NE(message_of([] { GRU(3, {.fused = true}); }).find("which LSTM alone has"),
             std::string::npos);
   const Model model = quantized_of(small({.fused = true}), Rounding::double_rounding);
-  EXPECT_NE(
-      message_of([&] { to_c_source(lower(model), "lstm"); }).find("without LSTMOptions::fused"),
-      std::string::npos);
   EXPECT_NE(message_of([&] { to_onnx(lower(model)); }).find("LSTMOptions::fused"),
             std::string::npos);
 }
