@@ -163,6 +163,13 @@ CProgram::CProgram(const std::filesystem::path& source) : source_(source) {
   static_cast<void>(read_file(source));
   std::filesystem::path header = source;
   const std::string text = command_line::read_text(header.replace_extension(".h"));
+  if (text.find(fmt::format("int {}_step(", name)) != std::string::npos) {
+    throw InvalidArgument(fmt::format(
+        "'{0}': expected {1}_invoke(), found {1}_step(), of a model that carries states from step "
+        "to "
+        "step; its self-test compares a sequence with Octet's interpreter: cc -D{2}_SELFTEST {0}",
+        source.string(), name, upper_case(name)));
+  }
   const std::vector<std::string> inputs = ends_in(text, name, "input");
   const std::vector<std::string> outputs = ends_in(text, name, "output");
   inputs_.resize(inputs.size());

@@ -20,7 +20,7 @@ constexpr std::string_view kHeader = R"(/*
  *   model     CRC-32 0x@crc@ of its .tflite file
  *
 @layers@ *
- * Plain C99, and C++17: no heap, no library, and no floating point in @name@_invoke(),
+ * Plain C99, and C++17: no heap, no library, and no floating point in @name@_@call@(),
  * whatever the contract. What the compiler makes of it is always the same bytes. The
  * preprocessor takes paths of their own for Arm's DSP instructions (Cortex-M4, M7, M33), for
  * Helium (M55, M85), where contract fp32 does multiply floats, which no flag changes, and for
@@ -53,13 +53,7 @@ typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 :
 @classes@#define @NAME@_OK 0
 #define @NAME@_ERROR_NULL 1 /* a pointer is null; nothing was written */
 @index_error@
-/*
- * Runs one sample: @input_sizes@ quantized values in, @output_sizes@ out, which may not overlap. Returns
- * OK or an error above. Uses static buffers: one call at a time.
- */
-int @name@_invoke(@parameters@);
-
-@buffers@@states@@sound@#ifndef @NAME@_NO_FLOAT
+@invoke@@states@@buffers@@sound@#ifndef @NAME@_NO_FLOAT
 /*
  * For callers who have floats; @these@ a compiler that rounds
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
@@ -75,8 +69,16 @@ int @name@_invoke(@parameters@);
 #endif
 )";
 
+constexpr std::string_view kInvoke = R"(/*
+ * Runs one sample: @input_sizes@ quantized values in, @output_sizes@ out, which may not overlap. Returns
+ * OK or an error above. Uses static buffers: one call at a time.
+ */
+int @name@_invoke(@parameters@);
+
+)";
+
 constexpr std::string_view kBuffers = R"(/*
- * Where an input may lie, within the static buffers, when @name@_invoke() is called, which
+ * Where an input may lie, within the static buffers, when @name@_@call@() is called, which
  * writes over it.
  */
 @declared@
@@ -172,7 +174,7 @@ std::string weights_text(const CPlan& plan, const std::vector<CLayer>& layers) {
 
 /// Fills the header's macros and comments on inputs and outputs.
 void fill_ends(const CPlan& plan, Fillings& f) {
-  const std::vector<CEnd> ends = all_ends(plan);
+  const std::vector<CEnd> ends = given_ends(plan);
   std::size_t helpers = 0;
   f["helpers"] = "";
   f["index_error"] =
@@ -197,7 +199,7 @@ void fill_ends(const CPlan& plan, Fillings& f) {
   }
   std::vector<std::string> input_sizes;
   f["buffers"] = "";
-  for (const CEnd& input : plan.inputs) {
+  for (const CEnd& input : given(plan.inputs)) {
     if (plan.input_in_arena) {
       f["declared"] += fill("@type@ *@name@_@end@_buffer(void);\n", plan.fillings(input));
     }
@@ -207,7 +209,7 @@ void fill_ends(const CPlan& plan, Fillings& f) {
                          plan.fillings(input));
   }
   std::vector<std::string> output_sizes;
-  for (const CEnd& output : plan.outputs) {
+  for (const CEnd& output : given(plan.outputs)) {
     output_sizes.push_back(output.macro + "_SIZE");
     if (!output.tensor->is_quantized()) continue;
     f["helpers"] += fill("int @name@_dequantize_@end@(const @type@ *codes, float *values);\n",
@@ -228,11 +230,13 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   Fillings f = plan.fillings();
   f["model"] = comment_text(plan.model->name);
   f["parameters"] = c_parameters(plan);
-  f["states"] = c_state_declarations(plan);
+  f["call"] = c_call(plan);
   f["sound"] = c_front_end_declarations(plan);
   f["classes"] = c_class_names(plan) + c_anomaly_threshold(plan);
   f["normalized"] = c_normalization_text(plan);
   fill_ends(plan, f);
+  f["states"] = c_state_declarations(plan, f);
+  f["invoke"] = f["states"].empty() ? fill(kInvoke, f) : "";
   f["flash"] = std::to_string(figures.flash_bytes);
   f["ram"] = std::to_string(figures.ram_bytes);
   f["macs"] = std::to_string(figures.macs);

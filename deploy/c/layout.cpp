@@ -22,28 +22,51 @@ class Layout {
     plan_.whole_arena_bytes = memory_.whole_bytes;
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
-      if (definition(op.code).only_reshapes) continue;
+      if (definition(op.code).only_reshapes || goes_into_ring(i)) continue;
       for (std::size_t k = 0; k < op.outputs.size(); ++k) {
         // The step of an operator with states of its own makes them, too.
-        if (k > 0 && !definition(op.code).file_states.empty()) break;
+        if (k > 0 && has_states(op)) break;
         if (memory_.needed[static_cast<std::size_t>(op.outputs[k])]) add_step(i, k);
       }
     }
+    for (const CarriedState& state : plan_.states.states) place_state(state);
+    for (CStep& step : plan_.steps) connect(step);
+    for (CRingStep& step : plan_.rings) step.newest = read(step.ring.newest);
     if (memory_.chain) add_chain();
     for (std::size_t i = 0; plan_.input_in_arena && i < plan_.inputs.size(); ++i) {
+      if (plan_.inputs[i].is_state) continue;
       const ModelTensor& input = *plan_.inputs[i].tensor;
       plan_.inputs[i].buffer = c_pointer(in_arena(model_.inputs[i]), DType::int8, input.dtype, "");
     }
     for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
-      if (place(model_.outputs[i]).first != plan_.outputs[i].name)
-        plan_.outputs[i].copied = read(model_.outputs[i]);
-    }
-    for (const CarriedState& state : plan_.states.states) {
-      plan_.inputs[state.input].is_overwritten = may_overwrite(state);
+      if (is_next_of_ring(i) || place(model_.outputs[i]).first == plan_.outputs[i].place) continue;
+      plan_.outputs[i].copied = read(model_.outputs[i]);
     }
   }
 
  private:
+  bool is_next_of_ring(std::size_t output) const {
+    return std::ranges::count(memory_.rings, output, &CRing::output) > 0;
+  }
+
+  /// Whether the operator makes the window of a ring, to which the step that follows it adds.
+  bool goes_into_ring(std::size_t number) {
+    const auto ring = std::ranges::find(memory_.rings, number, &CRing::join);
+    if (ring == memory_.rings.end()) return false;
+    plan_.rings.push_back({*ring, plan_.steps.size(), {}});
+    return true;
+  }
+
+  /// Gives a state its places in the struct of states: one, or two halves that take turns.
+  void place_state(const CarriedState& state) {
+    CEnd& old = plan_.inputs[state.input];
+    old.is_overwritten = is_next_of_ring(state.output) || may_overwrite(state);
+    old.place = fmt::format("state->{}", old.name);
+    const std::string next = old.is_overwritten ? old.place : old.place + "[1 - state->now]";
+    if (!old.is_overwritten) old.place += "[state->now]";
+    if (plan_.outputs[state.output].is_state) plan_.outputs[state.output].place = next;
+  }
+
   /// Whether a new state may be written over the old one.
   bool may_overwrite(const CarriedState& state) const {
     // One that is a result, too, is copied behind all steps.
@@ -58,7 +81,7 @@ class Layout {
     const auto writes = [&](const CStep& step) {
       const Operator& op = step.source.op;
       return home(op.outputs[step.result]) == written ||
-             (!step.states.empty() && std::ranges::count(op.outputs, written) > 0);
+             (has_states(op) && std::ranges::count(op.outputs, written) > 0);
     };
     const auto writer = std::ranges::find_if(plan_.steps, writes);
     return writer != plan_.steps.end() && may_overwrite(*writer, old, written) &&
@@ -70,7 +93,8 @@ class Layout {
     const std::vector<std::int32_t> values = c_values_of(step.source.op);
     const auto overlap = c_operator(step.source.op.code).overlap;
     if (step.rows) return false;
-    const std::size_t first_state = values.size() - step.states.size();
+    const std::size_t first_state =
+        values.size() - definition(step.source.op.code).file_states.size();
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (home(values[i]) != input) continue;
       // An operator's own state moves on where it lies.
@@ -82,6 +106,8 @@ class Layout {
     return true;
   }
 
+  static bool has_states(const Operator& op) { return !definition(op.code).file_states.empty(); }
+
   const ModelTensor& tensor(std::int32_t i) const {
     return model_.tensors[static_cast<std::size_t>(i)];
   }
@@ -91,13 +117,15 @@ class Layout {
   std::pair<std::string, DType> place(std::int32_t i) {
     const std::int32_t at = home(i);
     for (std::size_t k = 0; k < model_.inputs.size(); ++k) {
-      if (at == model_.inputs[k]) return {plan_.inputs[k].name, plan_.inputs[k].tensor->dtype};
+      if (at == model_.inputs[k]) return {plan_.inputs[k].place, plan_.inputs[k].tensor->dtype};
     }
+    const auto ring = std::ranges::find(memory_.rings, at, &CRing::window);
+    if (ring != memory_.rings.end()) return {c_ring_window(plan_, *ring), tensor(at).dtype};
     if (tensor(at).is_constant()) return {constant(at), tensor(at).dtype};
     // Of outputs that hold the same codes, the first is written and the others are copied.
     for (std::size_t k = 0; k < model_.outputs.size(); ++k) {
       if (at == home(model_.outputs[k])) {
-        return {plan_.outputs[k].name, plan_.outputs[k].tensor->dtype};
+        return {plan_.outputs[k].place, plan_.outputs[k].tensor->dtype};
       }
     }
     return {in_arena(at), DType::int8};
@@ -130,20 +158,25 @@ class Layout {
     if (const auto scratch = memory_.scratch.find(number); scratch != memory_.scratch.end()) {
       step.scratch = fmt::format("({}_arena.words + {})", plan_.name, scratch->second / 4);
     }
-    for (const std::int32_t in : c_values_of(op)) step.from.push_back(read(in));
-    const auto write = [&](std::int32_t i) {
-      const auto [memory, type] = place(i);
-      return c_pointer(memory, type, tensor(i).dtype, "");
-    };
-    step.to = write(op.outputs[result]);
-    for (std::size_t k = 0; k < definition(op.code).file_states.size(); ++k) {
-      step.states.push_back(write(op.outputs[1 + k]));
-    }
     if (memory_.chain && memory_.chain->contains(number)) {
       if (number == memory_.chain->model_operators.front()) plan_.chain_step = plan_.steps.size();
       step.rows = c_operator(op.code).rows(step.source);
     }
     plan_.steps.push_back(std::move(step));
+  }
+
+  /// Says where a step reads and writes.
+  void connect(CStep& step) {
+    const Operator& op = step.source.op;
+    for (const std::int32_t in : c_values_of(op)) step.from.push_back(read(in));
+    const auto write = [&](std::int32_t i) {
+      const auto [memory, type] = place(i);
+      return c_pointer(memory, type, tensor(i).dtype, "");
+    };
+    step.to = write(op.outputs[step.result]);
+    for (std::size_t k = 0; k < definition(op.code).file_states.size(); ++k) {
+      step.states.push_back(write(op.outputs[1 + k]));
+    }
   }
 
   void add_chain() {

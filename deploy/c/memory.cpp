@@ -47,10 +47,12 @@ void check_result(const IntegerModel& model, const Operator& op, std::int32_t i,
 /// The blocks of memory that operators need, some of which run by rows.
 class Blocks {
  public:
-  Blocks(const CPlan& plan, const std::vector<bool>& needed, const CRowChain* chain)
+  Blocks(const CPlan& plan, const std::vector<bool>& needed, const std::vector<CRing>& rings,
+         const CRowChain* chain)
       : plan_(plan),
         model_(*plan.model),
         needed_(needed),
+        rings_(rings),
         chain_(chain),
         homes_(model_.tensors.size()),
         uses_(homes_.size()) {
@@ -205,15 +207,21 @@ class Blocks {
       // The caller's memory.
       use(home(output)).bytes = 0;
     }
+    for (const CRing& ring : rings_) use(ring.window).bytes = 0;
     for (const std::int32_t input : model_.inputs) {
       use(input).first = -1;  // The caller writes it before the first step.
-      use(input).bytes = plan_.input_in_arena ? sample_bytes(tensor(input)) : 0;
+      use(input).bytes = is_in_arena(input) ? sample_bytes(tensor(input)) : 0;
       const auto copies = [&](std::int32_t output) { return home(output) == input; };
       // Outputs that no step writes are copied behind all steps.
-      if (plan_.input_in_arena && std::ranges::any_of(model_.outputs, copies)) {
+      if (is_in_arena(input) && std::ranges::any_of(model_.outputs, copies)) {
         use(input).last = std::ssize(model_.operators);
       }
     }
+  }
+
+  bool is_in_arena(std::int32_t input) const {
+    const auto i = std::ranges::find(model_.inputs, input) - model_.inputs.begin();
+    return plan_.input_in_arena && !plan_.inputs[static_cast<std::size_t>(i)].is_state;
   }
 
   /// Where outputs may lie over what their operator is the last to read.
@@ -258,6 +266,7 @@ class Blocks {
   const CPlan& plan_;
   const IntegerModel& model_;
   const std::vector<bool>& needed_;
+  const std::vector<CRing>& rings_;
   const CRowChain* chain_;
   std::vector<std::int32_t> homes_;
   /// By tensor the memory that it needs, and behind them what operators work in.
@@ -268,10 +277,15 @@ class Blocks {
   std::vector<MemoryOverlap> overlaps_;
 };
 
-/// Marks, from the back, what the output is made of; the rest is left out.
-std::vector<bool> find_needed(const IntegerModel& model) {
+/// Marks, from the back, what the output is made of; the rest is left out, as the next states of
+/// rings are.
+std::vector<bool> find_needed(const IntegerModel& model, const std::vector<CRing>& rings) {
   std::vector<bool> needed(model.tensors.size());
   for (const std::int32_t output : model.outputs) needed[static_cast<std::size_t>(output)] = true;
+  for (const CRing& ring : rings) {
+    needed[static_cast<std::size_t>(ring.window)] = true;
+    needed[static_cast<std::size_t>(model.outputs[ring.output])] = false;
+  }
   for (std::size_t i = model.operators.size(); i-- > 0;) {
     const Operator& op = model.operators[i];
     const auto is_needed = [&](std::int32_t t) { return needed[static_cast<std::size_t>(t)]; };
@@ -291,14 +305,14 @@ CMemory plan_by_rows(const CPlan& plan, CMemory whole) {
   std::vector<std::pair<std::size_t, const CRowChain*>> likely;
   likely.reserve(chains.size());
   for (const CRowChain& chain : chains) {
-    likely.emplace_back(Blocks(plan, whole.needed, &chain).estimate(), &chain);
+    likely.emplace_back(Blocks(plan, whole.needed, whole.rings, &chain).estimate(), &chain);
   }
   std::ranges::stable_sort(
       likely, {}, [](const auto& a) { return std::pair(a.first, a.second->operators.size()); });
   const std::int64_t whole_bytes = whole.bytes;
   CMemory best = std::move(whole);
   for (std::size_t i = 0; i < std::min(likely.size(), kMostPlans); ++i) {
-    CMemory memory = Blocks(plan, best.needed, likely[i].second).plan();
+    CMemory memory = Blocks(plan, best.needed, best.rings, likely[i].second).plan();
     if (memory.bytes < best.bytes) best = std::move(memory);
   }
   best.whole_bytes = whole_bytes;
@@ -308,8 +322,13 @@ CMemory plan_by_rows(const CPlan& plan, CMemory whole) {
 }  // namespace
 
 CMemory plan_c_memory(const CPlan& plan) {
-  CMemory whole = Blocks(plan, find_needed(*plan.model), nullptr).plan();
+  // A ring is twice as long as its state.
+  const bool has_rings = plan.code == CCode::fast && plan.rows == 0;
+  std::vector<CRing> rings;
+  if (has_rings) rings = find_rings(*plan.model, plan.states);
+  CMemory whole = Blocks(plan, find_needed(*plan.model, rings), rings, nullptr).plan();
   whole.whole_bytes = whole.bytes;
+  whole.rings = std::move(rings);
   return plan.rows == 0 ? whole : plan_by_rows(plan, std::move(whole));
 }
 

@@ -23,6 +23,8 @@ struct CMemory {
   /// The operators that run by rows, and bytes of the arena if they did not.
   std::optional<CRowChain> chain;
   std::int64_t whole_bytes = 0;
+  /// States that are rings.
+  std::vector<CRing> rings;
   /// A multiple of 4.
   std::int64_t bytes = 0;
 };

@@ -97,7 +97,10 @@ std::vector<CEnd> ends_of(const IntegerModel& model, const std::vector<std::int3
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string name =
         tensors.size() == 1 ? std::string(role) : fmt::format("{}{}", role, i + 1);
-    ends.push_back({name, capitals(name), &model.tensors[static_cast<std::size_t>(tensors[i])]});
+    ends.push_back({.name = name,
+                    .macro = capitals(name),
+                    .tensor = &model.tensors[static_cast<std::size_t>(tensors[i])],
+                    .place = name});
   }
   return ends;
 }
@@ -177,6 +180,9 @@ Fillings CPlan::fillings(const CEnd& end) const {
   result["end"] = end.name;
   result["END"] = end.macro;
   result["type"] = c_type(end.tensor->dtype);
+  result["place"] = end.place;
+  result["count"] = end.is_state ? std::to_string(end.tensor->size())
+                                 : fmt::format("{}_{}_SIZE", macro, end.macro);
   return result;
 }
 
@@ -198,18 +204,29 @@ bool has_indices(const CPlan& plan) {
   return std::ranges::any_of(plan.inputs, [](const CEnd& input) { return input.rows > 0; });
 }
 
-std::vector<CEnd> all_ends(const CPlan& plan) {
-  std::vector<CEnd> ends = plan.inputs;
-  ends.insert(ends.end(), plan.outputs.begin(), plan.outputs.end());
+std::vector<CEnd> given(const std::vector<CEnd>& ends) {
+  std::vector<CEnd> result = ends;
+  std::erase_if(result, [](const CEnd& end) { return end.is_state; });
+  return result;
+}
+
+std::vector<CEnd> given_ends(const CPlan& plan) {
+  std::vector<CEnd> ends = given(plan.inputs);
+  const std::vector<CEnd> outputs = given(plan.outputs);
+  ends.insert(ends.end(), outputs.begin(), outputs.end());
   return ends;
+}
+
+std::string_view c_call(const CPlan& plan) {
+  return plan.states.states.empty() ? "invoke" : "step";
 }
 
 std::string c_parameters(const CPlan& plan) {
   std::vector<std::string> parameters;
-  for (const CEnd& input : plan.inputs) {
+  for (const CEnd& input : given(plan.inputs)) {
     parameters.push_back(fmt::format("const {} *{}", c_type(input.tensor->dtype), input.name));
   }
-  for (const CEnd& output : plan.outputs) {
+  for (const CEnd& output : given(plan.outputs)) {
     parameters.push_back(fmt::format("{} *{}", c_type(output.tensor->dtype), output.name));
   }
   return fmt::format("{}", fmt::join(parameters, ", "));
@@ -249,6 +266,10 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.outputs = ends_of(*plan.model, plan.model->outputs, "output");
   find_indices(plan);
   plan.states = kept_states(model);
+  for (const CarriedState& state : plan.states.states) {
+    plan.inputs[state.input].is_state = true;
+    plan.outputs[state.output].is_state = state.output >= plan.states.results;
+  }
   if (const auto entry = model.metadata.find(kFrontEndKey); entry != model.metadata.end()) {
     plan.front_end = LogMel::parse(entry->second);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/kernels/passes.h>
+#include <octet/deploy/c/rings.h>
 #include <octet/deploy/c/row_chain.h>
 #include <octet/deploy/c/source.h>
 #include <octet/deploy/c/text.h>
@@ -46,6 +47,10 @@ struct CEnd {
   std::string name;
   std::string macro;
   const ModelTensor* tensor = nullptr;
+  /// Whether it is a state, which callers neither give nor take.
+  bool is_state = false;
+  /// The C expression of where its values lie: the parameter, or memory in the struct of states.
+  std::string place;
   /// For an output that no step writes, the C expression of the quantized values that it holds.
   std::string copied{};
   /// For an input that has a place in the arena, the C expression of that.
@@ -55,6 +60,14 @@ struct CEnd {
   /// Whether the new state may be written over this input, the old one: nothing reads it behind
   /// that.
   bool is_overwritten = false;
+};
+
+/// A state of a plan as a ring.
+struct CRingStep {
+  CRing ring;
+  /// The step in front of which the newest values go in, and where those lie.
+  std::size_t step = 0;
+  std::string newest;
 };
 
 /// A model laid out as C source.
@@ -89,6 +102,8 @@ struct CPlan {
   std::vector<CEnd> inputs;
   std::vector<CEnd> outputs;
   CarriedStates states;
+  /// In the order of the steps.
+  std::vector<CRingStep> rings;
   /// What makes the input of sound; none where the model does not say.
   std::optional<LogMel> front_end;
   /// Names of the classes in the order of labels; empty where the model has none.
@@ -100,7 +115,8 @@ struct CPlan {
 
   /// @name@ and @NAME@: what every template may use.
   Fillings fillings() const;
-  /// fillings(), and @end@, @END@ and @type@ of an input or output.
+  /// fillings(), and @end@, @END@, @type@, @place@ and @count@, the number of values, of an input
+  /// or output.
   Fillings fillings(const CEnd& end) const;
 };
 
@@ -111,10 +127,16 @@ std::int64_t bytes_of(const std::vector<CEnd>& ends);
 /// Whether an input holds indices, of int32, not codes.
 bool has_indices(const CPlan& plan);
 
-/// The inputs of a plan, and behind them its outputs.
-std::vector<CEnd> all_ends(const CPlan& plan);
+/// Those inputs or outputs that are no states.
+std::vector<CEnd> given(const std::vector<CEnd>& ends);
 
-/// The parameters of @name@_invoke().
+/// The inputs that callers give, and behind them the outputs that they take.
+std::vector<CEnd> given_ends(const CPlan& plan);
+
+/// What callers call for one sample: @name@_invoke(), or @name@_step() of a model with states.
+std::string_view c_call(const CPlan& plan);
+
+/// The parameters of the ends in that call.
 std::string c_parameters(const CPlan& plan);
 
 /// "int8_t" or "uint8_t", "int16_t" of the cell states of LSTMs, or "int32_t" of indices and of
@@ -199,10 +221,17 @@ std::int64_t c_lstm_bytes(const std::vector<CLayer>& layers);
 /// The kernels that layers call, in the order that C needs.
 std::string c_kernels(const CPlan& plan, const std::vector<CLayer>& layers);
 
-/// The type of the states, and @name@_reset() and @name@_step(), for the header and for the source;
-/// empty for a model without states.
-std::string c_state_declarations(const CPlan& plan);
-std::string c_state_functions(const CPlan& plan);
+/// The bytes of the struct of states.
+std::int64_t c_state_bytes(const CPlan& plan);
+/// The type of the states, and @name@_reset() and @name@_step(), for the header, of which they take
+/// @parameters@, @input_sizes@ and @output_sizes@; empty for a model without states.
+std::string c_state_declarations(const CPlan& plan, Fillings f);
+/// These functions, the latter with `checks` and `calls`, and what they need.
+std::string c_state_functions(const CPlan& plan, std::string_view checks, std::string_view calls);
+/// Puts the newest values of a ring behind those that it keeps.
+std::string c_ring_call(const CPlan& plan, const CRingStep& step);
+/// Where the window of a ring lies in the struct of states.
+std::string c_ring_window(const CPlan& plan, const CRing& ring);
 
 /// The codes of real values of an input, a byte each.
 void quantize_codes(std::span<const float> values, const ModelTensor& input, Rounding rounding,

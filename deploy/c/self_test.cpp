@@ -3,7 +3,7 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/core/random.h>
 #include <octet/deploy/c/plan.h>
-#include <octet/runtime/interpreter.h>
+#include <octet/runtime/streaming_interpreter.h>
 
 #include <algorithm>
 #include <cstring>
@@ -25,8 +25,8 @@ constexpr std::string_view kMain = R"(
 @golden@/* 0 where every byte is as Octet's interpreter has it, else 1. */
 int main(void)
 {
-@outputs@    for (int32_t i = 0; i < @samples@; ++i) {
-        if (@name@_invoke(@arguments@) != @NAME@_OK@comparisons@) {
+@state@@outputs@@reset@    for (int32_t i = 0; i < @samples@; ++i) {
+        if (@name@_@call@(@arguments@) != @NAME@_OK@comparisons@) {
             return 1;
         }
     }
@@ -38,8 +38,8 @@ int main(void)
 /// The most samples that golden inputs and outputs may have. Throws InvalidArgument where one is
 /// too large: shapes in a small file can ask for that.
 std::size_t most_samples(const CPlan& plan) {
-  const std::int64_t in = size_of(plan.inputs);
-  const std::int64_t out = size_of(plan.outputs);
+  const std::int64_t in = size_of(given(plan.inputs));
+  const std::int64_t out = size_of(given(plan.outputs));
   if (in > kMostGoldenCodes - std::min(out, kMostGoldenCodes)) {
     throw InvalidArgument(fmt::format(
         "c source: a sample has {} values of input and {} of output, more than the {} that are "
@@ -60,7 +60,7 @@ std::vector<std::int32_t> made_up(const CPlan& plan, std::size_t samples) {
   const Random random(plan.crc);
   std::vector<std::int32_t> numbers;
   for (std::size_t sample = 0; sample < samples; ++sample) {
-    for (const CEnd& input : plan.inputs) {
+    for (const CEnd& input : given(plan.inputs)) {
       for (std::int64_t i = 0; i < input.tensor->size(); ++i) {
         const auto drawn = static_cast<std::int32_t>(random.below(numbers.size(), choices(input)));
         const auto byte = static_cast<std::uint8_t>(drawn);
@@ -99,7 +99,7 @@ std::vector<std::int32_t> numbers_of(std::span<const float> values, const CEnd& 
 
 /// The golden inputs, samples end to end, each the codes or indices of all inputs.
 std::vector<std::int32_t> golden_inputs(const CPlan& plan, const CSourceOptions& options) {
-  const auto size = static_cast<std::size_t>(size_of(plan.inputs));
+  const auto size = static_cast<std::size_t>(size_of(given(plan.inputs)));
   const std::span<const float> values = options.self_test_inputs;
   if (values.size() % size != 0) {
     throw InvalidArgument(fmt::format(
@@ -109,12 +109,12 @@ std::vector<std::int32_t> golden_inputs(const CPlan& plan, const CSourceOptions&
   if (values.size() / size > most) {
     throw InvalidArgument(fmt::format(
         "c source: the self-test has {} samples, more than {} of {} + {} values; give it fewer",
-        values.size() / size, most, size, size_of(plan.outputs)));
+        values.size() / size, most, size, size_of(given(plan.outputs))));
   }
   if (values.empty()) return made_up(plan, std::min(kMadeUpSamples, most));
   std::vector<std::int32_t> numbers;
   for (std::size_t i = 0; i < values.size();) {
-    for (const CEnd& input : plan.inputs) {
+    for (const CEnd& input : given(plan.inputs)) {
       const auto count = static_cast<std::size_t>(input.tensor->size());
       const std::vector<std::int32_t> part =
           numbers_of(values.subspan(i, count), input, plan.rounding);
@@ -130,39 +130,48 @@ std::string golden_text(const CPlan& plan, const CEnd& end, std::span<const std:
                      numbers, static_cast<std::size_t>(end.tensor->size()));
 }
 
-/// Gives input `k` of the interpreter its golden numbers, and returns them as text.
-std::string set_golden_input(const CPlan& plan, std::span<const std::int32_t> samples,
-                             std::size_t k, Interpreter& interpreter) {
-  const auto sample_size = static_cast<std::size_t>(size_of(plan.inputs));
-  const auto before = static_cast<std::size_t>(
-      size_of({plan.inputs.begin(), plan.inputs.begin() + static_cast<std::ptrdiff_t>(k)}));
-  const auto size = static_cast<std::size_t>(plan.inputs[k].tensor->size());
-  std::vector<std::int32_t> numbers;
-  for (std::size_t i = before; i < samples.size(); i += sample_size) {
-    const auto of_sample = samples.subspan(i, size);
-    numbers.insert(numbers.end(), of_sample.begin(), of_sample.end());
-  }
-  std::byte* const to = interpreter.input_bytes(k).data();
-  if (plan.inputs[k].rows > 0) {
+/// Gives an input of the interpreter its golden numbers of one sample.
+void set_input(const CEnd& input, std::span<const std::int32_t> numbers, std::byte* to) {
+  if (input.rows > 0) {
     std::memcpy(to, numbers.data(), numbers.size() * sizeof(std::int32_t));
-  } else if (plan.inputs[k].tensor->dtype == DType::int16) {
+  } else if (input.tensor->dtype == DType::int16) {
     const std::vector<std::int16_t> codes(numbers.begin(), numbers.end());
     std::memcpy(to, codes.data(), codes.size() * sizeof(std::int16_t));
   } else {
     std::ranges::transform(numbers, to, [](std::int32_t n) { return static_cast<std::byte>(n); });
   }
-  return golden_text(plan, plan.inputs[k], numbers);
 }
 
-/// Writes the interpreter's output `k` as C text.
-std::string golden_output(const CPlan& plan, std::size_t k, const Interpreter& interpreter) {
-  std::vector<std::uint8_t> codes;
-  for (Index i = 0; i < interpreter.batch(); ++i) {
-    const auto bytes = interpreter.tensor_bytes(plan.model->outputs[k], i);
-    const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    codes.insert(codes.end(), from, from + bytes.size());
+/// The golden numbers of every given input, and then of every output that is taken, samples end to
+/// end: samples of a model with states are the steps of one sequence.
+std::vector<std::vector<std::int32_t>> golden_numbers(const CPlan& plan,
+                                                      std::span<const std::int32_t> inputs) {
+  std::vector<std::vector<std::int32_t>> golden(given_ends(plan).size());
+  StreamingInterpreter stream(*plan.model, plan.states.states, {.rounding = plan.rounding});
+  Interpreter& interpreter = stream.interpreter();
+  while (!inputs.empty()) {
+    auto end = golden.begin();
+    for (std::size_t k = 0; k < plan.inputs.size(); ++k) {
+      if (plan.inputs[k].is_state) continue;
+      const auto size = static_cast<std::size_t>(plan.inputs[k].tensor->size());
+      const auto numbers = inputs.first(size);
+      inputs = inputs.subspan(size);
+      set_input(plan.inputs[k], numbers, interpreter.input_bytes(k).data());
+      end->insert(end->end(), numbers.begin(), numbers.end());
+      ++end;
+    }
+    stream.step();
+    for (std::size_t k = 0; k < plan.outputs.size(); ++k) {
+      if (plan.outputs[k].is_state) continue;
+      const auto bytes = interpreter.tensor_bytes(plan.model->outputs[k], 0);
+      const auto numbers =
+          codes_of(plan.outputs[k].tensor->dtype,
+                   {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+      end->insert(end->end(), numbers.begin(), numbers.end());
+      ++end;
+    }
   }
-  return golden_text(plan, plan.outputs[k], codes_of(plan.outputs[k].tensor->dtype, codes));
+  return golden;
 }
 
 }  // namespace
@@ -183,24 +192,28 @@ void quantize_codes(std::span<const float> values, const ModelTensor& input, Rou
 
 std::string c_self_test(const CPlan& plan, const CSourceOptions& options) {
   const std::vector<std::int32_t> inputs = golden_inputs(plan, options);
-  const std::size_t samples = inputs.size() / static_cast<std::size_t>(size_of(plan.inputs));
-  Interpreter interpreter(plan.model,
-                          {.rounding = plan.rounding, .batch = static_cast<Index>(samples)});
+  const auto golden = golden_numbers(plan, inputs);
+  const auto sample_size = static_cast<std::size_t>(size_of(given(plan.inputs)));
+  const bool has_states = !plan.states.states.empty();
   Fillings f = plan.fillings();
-  f["samples"] = std::to_string(samples);
+  f["samples"] = std::to_string(inputs.size() / sample_size);
+  f["call"] = c_call(plan);
   std::vector<std::string> arguments;
-  for (std::size_t k = 0; k < plan.inputs.size(); ++k) {
-    f["golden"] += set_golden_input(plan, inputs, k, interpreter);
-    arguments.push_back(fill("@name@_golden_@end@[i]", plan.fillings(plan.inputs[k])));
+  if (has_states) arguments.emplace_back("&state");
+  f["state"] = has_states ? fill("    static @name@_state state;\n", f) : "";
+  f["reset"] = has_states ? fill("    @name@_reset(&state);\n", f) : "";
+  auto numbers = golden.begin();
+  for (const CEnd& input : given(plan.inputs)) {
+    f["golden"] += golden_text(plan, input, *numbers++);
+    arguments.push_back(fill("@name@_golden_@end@[i]", plan.fillings(input)));
   }
-  interpreter.invoke();
-  for (std::size_t k = 0; k < plan.outputs.size(); ++k) {
-    const Fillings of_end = plan.fillings(plan.outputs[k]);
-    f["golden"] += golden_output(plan, k, interpreter);
+  for (const CEnd& output : given(plan.outputs)) {
+    const Fillings of_end = plan.fillings(output);
+    f["golden"] += golden_text(plan, output, *numbers++);
     f["outputs"] += fill("    static @type@ @end@[@NAME@_@END@_SIZE];\n", of_end);
     f["comparisons"] +=
         fill(" ||\n            memcmp(@end@, @name@_golden_@end@[i], sizeof @end@) != 0", of_end);
-    arguments.push_back(plan.outputs[k].name);
+    arguments.push_back(output.name);
   }
   f["arguments"] = fmt::format("{}", fmt::join(arguments, ", "));
   return fill(kMain, f);

@@ -24,10 +24,12 @@ enum class CWeights {
 /// Says whether the code of FULLY_CONNECTED and the convolutions is to be fast or small. Results
 /// are the same bytes.
 enum class CCode {
-  /// Four rows or windows at a time, and windows of 3 x 3 by a function of their own.
+  /// Four rows or windows at a time, and windows of 3 x 3 by a function of their own. States that
+  /// hold the last values of a sequence are rings: no step moves what they keep.
   fast,
   /// One row at a time, two units at once, and one function for windows of all sizes where the
-  /// processor has no vectors: less flash, and static buffers for one row instead of four.
+  /// processor has no vectors: less flash, and static buffers for one row instead of four. States
+  /// are half as long as rings, which CSourceOptions::rows has none of either.
   small
 };
 
@@ -65,7 +67,7 @@ struct CSource {
   /// Bytes of static buffers: values between operators, and what kernels work in; the caller's
   /// input and output come on top.
   std::int64_t ram_bytes = 0;
-  /// Bytes of inputs and outputs that have no place in the static buffers.
+  /// Bytes of inputs and outputs that have no place in the static buffers, and of NAME_state.
   std::int64_t caller_bytes = 0;
   /// As in the options, or as CSourceOptions::ram has chosen.
   CCode code = CCode::fast;

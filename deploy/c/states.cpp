@@ -10,23 +10,26 @@ namespace {
 
 constexpr std::string_view kDeclarations = R"(/*
  * What the model remembers of one sequence; the caller owns it, one for each sequence that is read
- * at a time. @name@_reset() begins a sequence, @name@_step() reads the next piece of it: it calls
- * @name@_invoke() with the states of the call before.
+ * at a time. @name@_reset() begins a sequence.
  */
 typedef struct {
 @members@@halves@    uint32_t begun; /* MODEL_CRC32 since @name@_reset() */
 } @name@_state;
 
-#define @NAME@_ERROR_STATE 2 /* @name@_reset() did not begin the sequence */
+#define @NAME@_ERROR_STATE 2 /* @name@_reset() did not begin the sequence; nothing was written */
 
-/* Returns OK or an error above; @name@_step() changes no state then. */
 int @name@_reset(@name@_state *state);
+
+/*
+ * Reads the next piece of a sequence: @input_sizes@ quantized values in, @output_sizes@ out, which may not
+ * overlap. Returns OK or an error above, and changes no state then. Uses static buffers: one call at
+ * a time, of whichever sequence.
+ */
 int @name@_step(@name@_state *state, @parameters@);
 
 )";
 
-constexpr std::string_view kFunctions = R"(
-int @name@_reset(@name@_state *state)
+constexpr std::string_view kFunctions = R"(@push@int @name@_reset(@name@_state *state)
 {
     if (!state) {
         return @NAME@_ERROR_NULL;
@@ -37,112 +40,154 @@ int @name@_reset(@name@_state *state)
 
 int @name@_step(@name@_state *state, @parameters@)
 {
-    int result;
     if (!state) {
         return @NAME@_ERROR_NULL;
     }
-    if (state->begun != @NAME@_MODEL_CRC32) {
+@checks@    if (state->begun != @NAME@_MODEL_CRC32) {
         return @NAME@_ERROR_STATE;
     }
-    result = @name@_invoke(@arguments@);
-    if (result != @NAME@_OK) {
-        return result;
-    }
-@copies@@other_half@    return @NAME@_OK;
+@calls@@copies@@turns@@other_half@    return @NAME@_OK;
 }
 )";
 
-constexpr std::string_view kFill = R"(    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
+constexpr std::string_view kPush =
+    R"(/* Puts the newest values into a ring, those from `turn` on at its front, too. */
+static void @name@_push(void *ring, int32_t at, int32_t turn, const void *values, int32_t count)
+{
+    uint8_t *to = (uint8_t *)ring;
+    const uint8_t *from = (const uint8_t *)values;
+    for (int32_t i = 0; i < count; ++i) {
+        to[at + i] = from[i];
+    }
+    for (int32_t i = at < turn ? turn - at : 0; i < count; ++i) {
+        to[at + i - turn] = from[i];
+    }
+}
+
+)";
+
+constexpr std::string_view kFill = R"(    for (int32_t i = 0; i < @size@; ++i) {
         @memory@[i] = @value@;
     }
 )";
 
-bool is_in_place(const CPlan& plan, const CarriedState& state) {
-  return plan.inputs[state.input].is_overwritten;
-}
-
-bool has_halves(const CPlan& plan) {
-  return !std::ranges::all_of(plan.states.states,
-                              [&](const CarriedState& s) { return is_in_place(plan, s); });
-}
-
-/// The memory of a state in its struct: all of it, or the half of that number.
-std::string memory_of(const CPlan& plan, const CarriedState& state, std::string_view half) {
-  const std::string& name = plan.inputs[state.input].name;
-  return is_in_place(plan, state) ? fmt::format("state->{}", name)
-                                  : fmt::format("state->{}[{}]", name, half);
-}
-
-bool is_state(const CPlan& plan, std::size_t input) {
-  return std::ranges::count(plan.states.states, input, &CarriedState::input) > 0;
-}
-
-/// The parameters of @name@_step() behind the states, which the caller gives.
-std::string parameters(const CPlan& plan) {
-  CPlan given;
-  for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
-    if (!is_state(plan, i)) given.inputs.push_back(plan.inputs[i]);
+const CRing* ring_of(const CPlan& plan, const CarriedState& state) {
+  for (const CRingStep& step : plan.rings) {
+    if (step.ring.input == state.input) return &step.ring;
   }
-  const auto results = static_cast<std::ptrdiff_t>(plan.states.results);
-  given.outputs.assign(plan.outputs.begin(), plan.outputs.begin() + results);
-  return c_parameters(given);
+  return nullptr;
 }
 
-std::string arguments(const CPlan& plan) {
-  const auto& states = plan.states.states;
-  std::vector<std::string> all;
-  for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
-    const auto state = std::ranges::find(states, i, &CarriedState::input);
-    all.push_back(state == states.end() ? plan.inputs[i].name
-                                        : memory_of(plan, *state, "state->now"));
-  }
-  for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
-    if (i < plan.states.results) {
-      all.push_back(plan.outputs[i].name);
-      continue;
-    }
-    const auto state = std::ranges::find(states, i, &CarriedState::output);
-    all.push_back(memory_of(plan, *state, "1 - state->now"));
-  }
-  return fmt::format("{}", fmt::join(all, ", "));
+bool has_halves(const CPlan& plan, const CarriedState& state) {
+  return !plan.inputs[state.input].is_overwritten;
+}
+
+bool any_has_halves(const CPlan& plan) {
+  return std::ranges::any_of(plan.states.states,
+                             [&](const CarriedState& s) { return has_halves(plan, s); });
+}
+
+/// The values of a state's array, of one half where it has two. Codes of rings have a byte each.
+std::int64_t length_of(const CPlan& plan, const CarriedState& state) {
+  const CRing* const ring = ring_of(plan, state);
+  return ring != nullptr ? ring->bytes() : plan.inputs[state.input].tensor->size();
+}
+
+std::string member_of(const CPlan& plan, const CarriedState& state) {
+  const CEnd& end = plan.inputs[state.input];
+  Fillings f = plan.fillings(end);
+  f["two"] = has_halves(plan, state) ? "[2]" : "";
+  f["size"] = std::to_string(length_of(plan, state));
+  f["tensor"] = comment_text(end.tensor->name);
+  f["ring"] = ring_of(plan, state) != nullptr
+                  ? fill("    int32_t @end@_at; /* where its window begins */\n", f)
+                  : "";
+  return fill("    @type@ @end@@two@[@size@]; /* \"@tensor@\" */\n@ring@", f);
+}
+
+std::string reset_of(const CPlan& plan, const CarriedState& state) {
+  const CEnd& end = plan.inputs[state.input];
+  Fillings f = plan.fillings(end);
+  f["memory"] = fill(has_halves(plan, state) ? "state->@end@[0]" : "state->@end@", f);
+  f["size"] = std::to_string(length_of(plan, state));
+  f["value"] = std::to_string(end.tensor->quantization.zero_point());
+  return fill(kFill, f) +
+         (ring_of(plan, state) != nullptr ? fill("    state->@end@_at = 0;\n", f) : "");
+}
+
+/// Copies a new state that is a result, too.
+std::string copy_of(const CPlan& plan, const CarriedState& state) {
+  if (state.output >= plan.states.results) return "";
+  Fillings f = plan.fillings(plan.inputs[state.input]);
+  f["memory"] = plan.inputs[state.input].place;
+  f["size"] = f["count"];
+  f["value"] = plan.outputs[state.output].name + "[i]";
+  return fill(kFill, f);
+}
+
+/// Moves the window of a ring on.
+std::string turn_of(const CPlan& plan, const CRing& ring) {
+  Fillings f = plan.fillings(plan.inputs[ring.input]);
+  f["last"] = std::to_string(ring.turn - ring.step);
+  f["step"] = std::to_string(ring.step);
+  return fill("    state->@end@_at = state->@end@_at == @last@ ? 0 : state->@end@_at + @step@;\n",
+              f);
 }
 
 }  // namespace
 
-std::string c_state_declarations(const CPlan& plan) {
-  if (plan.states.states.empty()) return "";
-  Fillings f = plan.fillings();
+std::int64_t c_state_bytes(const CPlan& plan) {
+  if (plan.states.states.empty()) return 0;
+  constexpr std::int64_t kWord = 4;
+  std::int64_t bytes = kWord + (any_has_halves(plan) ? kWord : 0);
   for (const CarriedState& state : plan.states.states) {
-    Fillings of_end = plan.fillings(plan.inputs[state.input]);
-    of_end["two"] = is_in_place(plan, state) ? "" : "[2]";
-    f["members"] += fill("    @type@ @end@@two@[@NAME@_@END@_SIZE];\n", of_end);
+    const auto width =
+        static_cast<std::int64_t>(octet::size_of(plan.inputs[state.input].tensor->dtype));
+    bytes += length_of(plan, state) * width * (has_halves(plan, state) ? 2 : 1) +
+             (ring_of(plan, state) != nullptr ? kWord : 0);
   }
-  f["halves"] = has_halves(plan) ? "    int32_t now; /* the half of each pair that holds a state; "
-                                   "a call writes the other */\n"
-                                 : "";
-  f["parameters"] = parameters(plan);
+  return bytes;
+}
+
+std::string c_state_declarations(const CPlan& plan, Fillings f) {
+  if (plan.states.states.empty()) return "";
+  for (const CarriedState& state : plan.states.states) f["members"] += member_of(plan, state);
+  f["halves"] = any_has_halves(plan) ? "    int32_t now; /* the half of each pair that holds a "
+                                       "state; a call writes the other */\n"
+                                     : "";
   return fill(kDeclarations, f);
 }
 
-std::string c_state_functions(const CPlan& plan) {
-  if (plan.states.states.empty()) return "";
+std::string c_state_functions(const CPlan& plan, std::string_view checks, std::string_view calls) {
   Fillings f = plan.fillings();
+  f["push"] = plan.rings.empty() ? "" : fill(kPush, f);
   f["copies"] = "";
+  f["turns"] = "";
   for (const CarriedState& state : plan.states.states) {
-    Fillings of_end = plan.fillings(plan.inputs[state.input]);
-    of_end["memory"] = memory_of(plan, state, "0");
-    of_end["value"] = fill("@NAME@_@END@_ZERO_POINT", of_end);
-    f["resets"] += fill(kFill, of_end);
-    if (state.output >= plan.states.results) continue;
-    of_end["value"] = plan.outputs[state.output].name + "[i]";
-    f["copies"] += fill(kFill, of_end);
+    f["resets"] += reset_of(plan, state);
+    f["copies"] += copy_of(plan, state);
   }
-  const bool halves = has_halves(plan);
+  for (const CRingStep& step : plan.rings) f["turns"] += turn_of(plan, step.ring);
+  const bool halves = any_has_halves(plan);
   f["first_half"] = halves ? "    state->now = 0;\n" : "";
   f["other_half"] = halves ? "    state->now = 1 - state->now;\n" : "";
-  f["parameters"] = parameters(plan);
-  f["arguments"] = arguments(plan);
+  f["parameters"] = c_parameters(plan);
+  f["checks"] = checks;
+  f["calls"] = calls;
   return fill(kFunctions, f);
+}
+
+std::string c_ring_call(const CPlan& plan, const CRingStep& step) {
+  Fillings f = plan.fillings(plan.inputs[step.ring.input]);
+  f["kept"] = std::to_string(step.ring.kept);
+  f["turn"] = std::to_string(step.ring.turn);
+  f["newest"] = step.newest;
+  f["step"] = std::to_string(step.ring.step);
+  return fill("    @name@_push(@place@, state->@end@_at + @kept@, @turn@, @newest@, @step@);\n", f);
+}
+
+std::string c_ring_window(const CPlan& plan, const CRing& ring) {
+  return fill("state->@end@ + state->@end@_at", plan.fillings(plan.inputs[ring.input]));
 }
 
 }  // namespace octet::detail

@@ -23,7 +23,7 @@ using detail::Fillings;
 
 constexpr std::string_view kTop = R"(/*
  * @name@.c: written by Octet; @name@.h says what it is.
- * In this order: constants, arithmetic, layers, @name@_invoke().
+ * In this order: constants, arithmetic, layers, @name@_@call@().
  */
 #include "@name@.h"
 
@@ -45,15 +45,17 @@ static union {
 constexpr std::string_view kInvoke =
     R"(int @name@_invoke(@parameters@)
 {
-    if (@is_null@) {
-        return @NAME@_ERROR_NULL;
-    }
 @checks@@calls@    return @NAME@_OK;
 }
 )";
 
+constexpr std::string_view kCheckNull = R"(    if (@is_null@) {
+        return @NAME@_ERROR_NULL;
+    }
+)";
+
 /// An input of indices.
-constexpr std::string_view kCheckIndices = R"(    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
+constexpr std::string_view kCheckIndices = R"(    for (int32_t i = 0; i < @count@; ++i) {
         if (@end@[i] < 0 || @end@[i] >= @rows@) {
             return @NAME@_ERROR_INDEX;
         }
@@ -68,8 +70,8 @@ constexpr std::string_view kBuffer = R"(
 )";
 
 /// An output that no step writes.
-constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
-        @end@[i] = @copied@[i];
+constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @count@; ++i) {
+        @place@[i] = @copied@[i];
     }
 )";
 
@@ -121,10 +123,28 @@ std::string arena_text(const CPlan& plan) {
   return detail::fill(kArena, f);
 }
 
-std::string invoke_text(const CPlan& plan) {
+std::string checks_text(const CPlan& plan) {
   Fillings f = plan.fillings();
+  std::vector<std::string> is_null;
+  for (const CEnd& end : detail::given_ends(plan)) is_null.push_back("!" + end.name);
+  f["is_null"] = fmt::format("{}", fmt::join(is_null, " || "));
+  std::string checks = detail::fill(kCheckNull, f);
+  for (const CEnd& input : plan.inputs) {
+    if (input.rows == 0) continue;
+    Fillings of_end = plan.fillings(input);
+    of_end["rows"] = std::to_string(input.rows);
+    checks += detail::fill(kCheckIndices, of_end);
+  }
+  return checks;
+}
+
+std::string calls_text(const CPlan& plan) {
   std::string calls;
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+  for (std::size_t i = 0; i <= plan.steps.size(); ++i) {
+    for (const detail::CRingStep& ring : plan.rings) {
+      if (ring.step == i) calls += detail::c_ring_call(plan, ring);
+    }
+    if (i == plan.steps.size()) break;
     const CStep& step = plan.steps[i];
     if (plan.chain && i == plan.chain_step) calls += detail::c_row_call(plan);
     if (step.rows) continue;
@@ -139,19 +159,17 @@ std::string invoke_text(const CPlan& plan) {
     of_end["copied"] = output.copied;
     calls += detail::fill(kCopy, of_end);
   }
-  std::vector<std::string> is_null;
-  for (const CEnd& end : detail::all_ends(plan)) is_null.push_back("!" + end.name);
+  return calls;
+}
+
+std::string call_text(const CPlan& plan) {
+  Fillings f = plan.fillings();
   f["parameters"] = detail::c_parameters(plan);
-  f["is_null"] = fmt::format("{}", fmt::join(is_null, " || "));
-  f["calls"] = calls;
-  f["checks"] = "";
-  for (const CEnd& input : plan.inputs) {
-    if (input.rows == 0) continue;
-    Fillings of_end = plan.fillings(input);
-    of_end["rows"] = std::to_string(input.rows);
-    f["checks"] += detail::fill(kCheckIndices, of_end);
-  }
-  std::string text = detail::fill(kInvoke, f);
+  f["checks"] = checks_text(plan);
+  f["calls"] = calls_text(plan);
+  std::string text = plan.states.states.empty()
+                         ? detail::fill(kInvoke, f)
+                         : detail::c_state_functions(plan, f["checks"], f["calls"]);
   for (const CEnd& input : plan.inputs) {
     if (input.buffer.empty()) continue;
     Fillings of_end = plan.fillings(input);
@@ -163,7 +181,7 @@ std::string invoke_text(const CPlan& plan) {
 
 std::string float_helpers_text(const CPlan& plan) {
   std::string text;
-  for (const CEnd& input : plan.inputs) {
+  for (const CEnd& input : detail::given(plan.inputs)) {
     if (input.rows > 0) continue;
     Fillings f = plan.fillings(input);
     const QuantParams codes = detail::stored_params(*input.tensor);
@@ -174,7 +192,7 @@ std::string float_helpers_text(const CPlan& plan) {
     f["tie"] = plan.rounding == Rounding::fp32 ? " && whole % 2 != 0" : "";
     text += detail::fill(kQuantizeInput, f);
   }
-  for (const CEnd& output : plan.outputs) {
+  for (const CEnd& output : detail::given(plan.outputs)) {
     if (output.tensor->is_quantized())
       text += detail::fill(kDequantizeOutput, plan.fillings(output));
   }
@@ -183,9 +201,11 @@ std::string float_helpers_text(const CPlan& plan) {
   return fmt::format("\n#ifndef {}_NO_FLOAT\n{}#endif\n", plan.macro, text);
 }
 
-/// Bytes of inputs and outputs that have no place in the arena.
+/// Bytes of inputs and outputs that have no place in the arena, and of states.
 std::int64_t caller_bytes(const CPlan& plan) {
-  return detail::bytes_of(plan.outputs) + (plan.input_in_arena ? 0 : detail::bytes_of(plan.inputs));
+  const std::int64_t outputs = detail::bytes_of(detail::given(plan.outputs));
+  const std::int64_t inputs = detail::bytes_of(detail::given(plan.inputs));
+  return outputs + (plan.input_in_arena ? 0 : inputs) + detail::c_state_bytes(plan);
 }
 
 CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
@@ -234,6 +254,7 @@ CSource make_source(const CPlan& plan, const std::vector<CLayer>& layers,
   result.header = detail::c_header(plan, layers, result,
                                    result.ram_bytes - plan.arena_bytes + other_arena_bytes);
   auto top = plan.fillings();
+  top["call"] = detail::c_call(plan);
   top["crc"] = fmt::format("{:08x}", plan.crc);
   result.source = detail::fill(kTop, top);
   result.source += detail::c_paths(plan, layers);
@@ -245,8 +266,7 @@ CSource make_source(const CPlan& plan, const std::vector<CLayer>& layers,
   result.source += arena_text(plan);
   for (const CLayer& layer : layers) result.source += layer.function;
   result.source += detail::c_row_functions(plan);
-  result.source += invoke_text(plan);
-  result.source += detail::c_state_functions(plan);
+  result.source += call_text(plan);
   if (plan.front_end) result.source += "\n" + detail::c_front_end(plan);
   result.source += float_helpers_text(plan);
   result.source += detail::c_self_test(plan, options);

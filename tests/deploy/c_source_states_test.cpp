@@ -66,9 +66,9 @@ int main(void)
 
 class CSourceStates : public CompiledC {
  protected:
-  /// Writes 20 random steps of two sequences to the file "in", and returns the results of the
+  /// Writes random steps of two sequences to the file "in", and returns the results of the
   /// interpreter.
-  std::string draw_steps(const IntegerModel& model, std::uint32_t seed) const {
+  std::string draw_steps(const IntegerModel& model, std::uint32_t seed, int steps = 20) const {
     const CarriedStates kept = kept_states(model);
     StreamingInterpreter stream(model, kept.states);
     std::string in;
@@ -76,7 +76,7 @@ class CSourceStates : public CompiledC {
     Draw draw(seed);
     for (int sequence = 0; sequence < 2; ++sequence) {
       stream.reset();
-      for (int i = 0; i < 20; ++i) {
+      for (int i = 0; i < steps; ++i) {
         for (std::byte& b : stream.interpreter().input_bytes()) {
           const int code = draw.between(-128, 127);
           in += static_cast<char>(code);
@@ -121,8 +121,8 @@ TEST_F(CSourceStates, StepsGiveTheBytesOfTheInterpreter) {
   }
 }
 
-/// Reads inputs of a network, each a step.
-std::string main_of(const IntegerModel& model) {
+/// Reads inputs of a network, each a step, of two sequences.
+std::string main_of(const IntegerModel& model, int steps = 20) {
   const auto type_of = [&](std::int32_t i) {
     return model.tensors[static_cast<std::size_t>(i)].dtype == DType::uint8 ? "uint8_t" : "int8_t";
   };
@@ -143,10 +143,13 @@ int main(void)
     arguments += fmt::format(", y{}", k);
     writes += fmt::format("        fwrite(y{0}, sizeof y{0}, 1, stdout);\n", k);
   }
-  return text + R"(    int i;
-    for (i = 0; i < 40; ++i) {
-        if (i % 20 == 0) net_reset(&state);
-        if (fread(x, sizeof x, 1, stdin) != 1) return 2;
+  return text +
+         fmt::format(R"(    int i;
+    for (i = 0; i < {}; ++i) {{
+        if (i % {} == 0) net_reset(&state);
+)",
+                     2 * steps, steps) +
+         R"(        if (fread(x, sizeof x, 1, stdin) != 1) return 2;
         if (net_step(&state, x)" +
          arguments + ") != NET_OK) return 3;\n" + writes + "    }\n    return 0;\n}\n";
 }
@@ -211,8 +214,57 @@ TEST_F(CSourceStates, StepsOfRandomLstmsGiveTheBytesOfTheInterpreter) {
     expect_prints(compilers[seed % compilers.size()], seed % 4 < 2 ? "-O0" : "-O2", expected);
     // An operator's own states move on where they lie.
     EXPECT_EQ(source.header.find("[2]["), std::string::npos);
-    EXPECT_NE(source.header.find("int16_t input3[NET_INPUT3_SIZE]"), std::string::npos);
+    EXPECT_NE(source.header.find("int16_t input3["), std::string::npos);
   }
+}
+
+/// Reads of the steps in a window of a convolution, and of them kept by a state.
+struct DelayLine {
+  std::int64_t filter;
+  std::int64_t stride;
+  std::int64_t dilation;
+  /// Steps until the ring's window is at the front again, and those that it keeps.
+  std::int64_t ring;
+};
+
+TEST_F(CSourceStates, DelayLinesAreRingsThatNothingMoves) {
+  constexpr std::int64_t kFeatures = 3;
+  for (const auto& [filter, stride, dilation, ring] :
+       {DelayLine{2, 1, 1, 2 + 1}, DelayLine{5, 1, 1, 5 + 4}, DelayLine{3, 1, 32, 65 + 64},
+        DelayLine{4, 3, 1, 6 + 3}, DelayLine{6, 4, 1, 12 + 5}, DelayLine{7, 2, 3, 20 + 18}}) {
+    SCOPED_TRACE(fmt::format("{} steps, {} apart, by {}", filter, dilation, stride));
+    Model model("line");
+    Value x = model.input({stride * 8, kFeatures}, "x");
+    x = model.add(Conv1D(4, filter, Activation::none,
+                         {.stride = stride, .dilation = dilation, .padding = Padding::causal}),
+                  x);
+    model.output(model.add(Dense(2), x));
+    model.build(1);
+    Model quantized = quantize_model(model, {});
+    calibrate(quantized, random_tensor({20, stride * 8, kFeatures}, 1));
+    const IntegerModel lowered = lower(step_model(quantized));
+    constexpr int kSteps = 140;
+    const std::string expected = draw_steps(lowered, 3, kSteps);
+    project_.write("main.c", main_of(lowered, kSteps));
+    for (const CCode code : {CCode::fast, CCode::small}) {
+      const CSource source = to_c_source(lowered, "net", {.code = code});
+      project_.write(source);
+      expect_prints(c_compilers()[0], "-O2", expected);
+      const std::int64_t kept = (filter - 1) * dilation;
+      EXPECT_NE(source.header.find(fmt::format("int8_t input2[{}];",
+                                               kFeatures * (code == CCode::fast ? ring : kept))),
+                std::string::npos);
+      EXPECT_EQ(source.source.find("CONCATENATION") == std::string::npos, code == CCode::fast);
+      EXPECT_EQ(source.source.find("STRIDED_SLICE") == std::string::npos, code == CCode::fast);
+    }
+  }
+}
+
+TEST_F(CSourceStates, TheSelfTestRunsASequence) {
+  project_.write(to_c_source(streaming(Rounding::double_rounding), "net"));
+  project_.build(c_compilers()[0], joined({"-std=c99", "-DNET_SELFTEST"}, kStrict), "self_test",
+                 {"net.c"});
+  EXPECT_EQ(project_.run("self_test", {}).exit_code, 0);
 }
 
 /// A result that reads a state behind the operator that writes it anew.
@@ -237,7 +289,7 @@ TEST_F(CSourceStates, AStateThatIsReadBehindItsWriterHasTwoHalves) {
   const IntegerModel model = late_reader();
   const std::string expected = draw_steps(model, 1);
   const CSource source = to_c_source(model, "net");
-  EXPECT_NE(source.header.find("int8_t input2[2][NET_INPUT2_SIZE]"), std::string::npos);
+  EXPECT_NE(source.header.find("int8_t input2[2][4]"), std::string::npos);
   project_.write(source);
   project_.write("main.c", main_of(model));
   expect_prints(c_compilers()[0], "-O1", expected);
@@ -342,9 +394,8 @@ TEST(KeptStates, AreVariableTensorsOfAnSvdf) {
           to_tflite(m);
         },
         {"SVDF 'y'", "keep_states()"});
-    expect_throws<InvalidArgument>(
-        [&] { to_c_source(model, "net"); },
-        {state == DType::float32 ? "float32" : "operator 0 (SVDF)"});
+    expect_throws<InvalidArgument>([&] { to_c_source(model, "net"); },
+                                   {state == DType::float32 ? "float32" : "operator 0 (SVDF)"});
   }
 }
 
