@@ -241,6 +241,11 @@ std::string text_of(const DataSplit& data) {
     text += fmt::format("examples of {}, targets {}\n", fmt::join(shapes, " and "),
                         fmt::join(kinds, " and "));
   }
+  if (train.is_read()) {
+    text +=
+        "examples are read from their files whenever they are needed: they take more than "
+        "--max-data-bytes\n";
+  }
   text += fmt::format("task: {}\n", task_text(train));
   if (!data.skipped.empty()) {
     text += fmt::format("left out: {} examples that cannot be read\n", data.skipped.size());

@@ -146,9 +146,11 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
       "Leaves out up to so many examples that cannot be read, and says which: images that do not "
       "decode, sounds of other channels, records that are no numbers; default: 0, the first is an "
       "error");
-  command_line::add_number(app, "--max-data-bytes", options.max_bytes,
-                           command_line::Count{1, std::numeric_limits<std::size_t>::max()},
-                           "The most memory that examples may take; default: 4 GiB");
+  command_line::add_number(
+      app, "--max-data-bytes", options.max_bytes,
+      command_line::Count{1, std::numeric_limits<std::size_t>::max()},
+      "The most memory that examples may take; images and sounds that take more are "
+      "read from their files for each batch; default: 4 GiB");
   remember_given(app, "Data", options);
   return option;
 }

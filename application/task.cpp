@@ -72,6 +72,14 @@ Dataset reconstructing(const Dataset& data, const Shape& target) {
         "inputs and an output {}",
         data.example_shape().size(), data.inputs(), target.to_string()));
   }
+  if (data.is_read()) {
+    throw InvalidArgument(fmt::format(
+        "reconstruction: expected examples that fit into memory, as they are the targets too, "
+        "found "
+        "'{}', whose examples are read from files; allow more by --max-data-bytes, or make them "
+        "smaller",
+        data.name()));
+  }
   return data.with_targets(
       data.features(0, data.size()).reshape(target.with_batch(static_cast<Index>(data.size()))));
 }

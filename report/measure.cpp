@@ -102,9 +102,12 @@ Costs costs_of(const ReportModels& models) {
 
 void check_test(const Dataset& test) {
   if (test.empty()) throw InvalidArgument("measure_report: expected test examples, found none");
-  if (test.is_read()) {
-    throw InvalidArgument(fmt::format(
-        "measure_report: expected a test set in memory, found \"{}\", which is read", test.name()));
+  if (test.labels_are_read()) {
+    throw InvalidArgument(
+        fmt::format("measure_report: expected test examples whose targets are known before they "
+                    "are read, found "
+                    "\"{}\", a set with a reader",
+                    test.name()));
   }
 }
 
@@ -152,9 +155,9 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
     report.layers.quantized_accuracy = evaluate(models.shipped, samples, &ranks).accuracy;
   }
   if (!loses_significantly(report)) return;
-  if (!train.has_labels() || train.is_read()) {
+  if (!train.has_labels() || train.labels_are_read()) {
     report.missing.emplace_back(
-        "Remedies: none was tried, which takes training examples in memory with class labels.");
+        "Remedies: none was tried, which takes training examples with class labels.");
   } else {
     const std::size_t count = std::min(options.sensitivity_samples, train.size());
     detail::try_remedies(models, calibration, train.slice(train.size() - count, train.size()),

@@ -347,13 +347,14 @@ Evaluation evaluate(const IntegerModel& model, const Dataset& data, ProcessGroup
 
 Evaluation evaluate(Interpreter& interpreter, const Dataset& data, ProcessGroup* group) {
   check_one_output("evaluate", interpreter.model().outputs.size(), "evaluate_outputs()");
-  const auto size = static_cast<std::size_t>(data.example_shape().size());
-  const auto predict = [&](std::size_t begin, std::size_t end, const Batch& batch) -> Labels {
+  const auto predict = [&](std::size_t, std::size_t, const Batch& batch) -> Labels {
     if (data.inputs() > 1) {
       return classes_said(interpreter.model(), 0, real_outputs(interpreter, batch).front());
     }
-    if (data.bytes().empty()) return interpreter.predict(batch.features.span());
-    return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));
+    const detail::StoredIntegers pixels = detail::TensorAccess::integers(batch.features);
+    const auto* bytes = pixels.as<std::uint8_t>();
+    if (bytes == nullptr) return interpreter.predict(batch.features.span());
+    return interpreter.predict_bytes({bytes, static_cast<std::size_t>(batch.features.size())});
   };
   return evaluate_one_output(data, group_or_alone(group), predict);
 }

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <octet/core/file.h>
+#include <octet/core/random.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/import/tflite/import_tflite.h>
 #include <octet/layers/architecture.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/train/data/npy_files.h>
+#include <octet/tests/train/data/wav_files.h>
+#include <octet/train/data/wav_folder.h>
 #include <octet/train/load_model.h>
 #include <octet_test_paths.h>
 
@@ -410,6 +413,70 @@ TEST_F(OctetTrain, ExamplesThatCannotBeReadAreLeftOutAsManyAsToldTo) {
   expect_mentions(result.err, "rows.csv, line 62, column 0");
   EXPECT_EQ(metrics("out").at("skipped_examples"), 2);
   EXPECT_EQ(metrics("out").at("skipped").size(), 2U);
+}
+
+TEST_F(OctetTrain, SoundsThatDoNotFitIntoMemoryGiveTheSameBytes) {
+  if (!reads_sounds()) GTEST_SKIP() << "this build reads no sounds (OCTET_SOUNDS)";
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    const std::string folder = path("sounds/" + std::string(i % 3 == 0 ? "a" : "b"));
+    std::filesystem::create_directories(folder);
+    std::vector<std::int16_t> samples(80 + i);
+    const Random random(i);
+    for (std::size_t k = 0; k < samples.size(); ++k) {
+      samples[k] = static_cast<std::int16_t>(random.below(k, i % 3 == 0 ? 3000 : 30000));
+    }
+    write_file_atomic(fmt::format("{}/{}.wav", folder, i), wav_bytes(2000, 1, samples));
+  }
+  const auto trained = [&](const std::string& out, const std::string& most, Arguments more) {
+    return run_process(Arguments{OCTET_TOOL,
+                                 "train",
+                                 "--data",
+                                 path("sounds"),
+                                 "--out",
+                                 path(out),
+                                 "--hidden",
+                                 "8",
+                                 "--length",
+                                 "100",
+                                 "--split",
+                                 "0.7",
+                                 "--epochs",
+                                 "2",
+                                 "--batch",
+                                 "8",
+                                 "--qat-epochs",
+                                 "1",
+                                 "--report",
+                                 path(out + ".html"),
+                                 "--max-data-bytes",
+                                 most} +
+                           more,
+                       plain_environment());
+  };
+  const Arguments features = {"--front-end", "log-mel", "--frame",        "40",
+                              "--frame-hop", "2",       "--mel-channels", "4"};
+  for (const Arguments& more : {Arguments{"--normalize"}, features}) {
+    const ProcessResult kept = trained("kept", "1000000", more);
+    const ProcessResult read = trained("read", "1000", more);
+    expect_success(kept);
+    expect_success(read);
+    expect_mentions(read.out, "examples are read from their files whenever they are needed");
+    EXPECT_EQ(kept.out.find("whenever they are needed"), std::string::npos);
+    EXPECT_EQ(metrics("read").at("sha256"), metrics("kept").at("sha256"));
+    EXPECT_EQ(read_file(path("read/model_int8.tflite")), read_file(path("kept/model_int8.tflite")));
+    const auto scored = [&](const std::string& most) {
+      return run_process({OCTET_TOOL, "eval", path("read/model_int8.tflite"), "--data",
+                          path("sounds"), "--split", "0.7", "--max-data-bytes", most},
+                         plain_environment());
+    };
+    const std::string score = scored("1000").out;
+    EXPECT_NE(score.find(" of 18 images)"), std::string::npos) << score;
+    EXPECT_EQ(score.substr(0, score.find(')')), scored("1000000").out.substr(0, score.find(')')));
+  }
+  expect_one_error(trained("none", "99", features), 2, "more by --max-data-bytes");
+  EXPECT_FALSE(std::filesystem::exists(path("none")));
+  expect_one_error(trained("none", "1000", {"--task", "reconstruction"}), 1,
+                   "expected examples that fit into memory");
 }
 
 TEST_F(OctetTrain, TablesHaveWeightsAndSeveralTargets) {

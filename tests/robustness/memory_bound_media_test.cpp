@@ -6,12 +6,15 @@
 #include <octet/tests/train/data/image_files.h>
 #include <octet/tests/train/data/wav_files.h>
 #include <octet/train/data/csv_data.h>
+#include <octet/train/data/data_loader.h>
 #include <octet/train/data/image_file.h>
+#include <octet/train/data/load_data.h>
 #include <octet/train/data/sound_reader.h>
 #include <octet/train/data/ts.h>
 #include <octet/train/data/wav_folder.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +43,27 @@ TEST(MemoryBound, APictureTakesItsPixels) {
     promise[23] = static_cast<std::uint8_t>(rows >> 8U);
     EXPECT_LT(peak_of([&] { EXPECT_THROW(decode_image(promise, "f"), FormatError); }), kMiB);
   }
+}
+
+TEST(MemoryBound, AFolderThatDoesNotFitTakesFewBatches) {
+  if (!reads_images()) GTEST_SKIP() << "this build reads no images (OCTET_IMAGES)";
+  constexpr std::size_t kPixels = 256 * 256;
+  constexpr std::size_t kFiles = 256;
+  const ScratchDirectory scratch;
+  std::filesystem::create_directories(scratch.path() / "a");
+  const Bytes png = png_bytes(256, 256, 1, Bytes(kPixels, 7));
+  for (std::size_t i = 0; i < kFiles; ++i) scratch.write("a/" + std::to_string(i) + ".png", png);
+  const auto peak_with = [&](std::size_t most) {
+    return peak_of([&] {
+      const DataSplit data = load_data(scratch.path(), {.max_bytes = most});
+      DataLoader loader(data.train, {.batch_size = 4});
+      loader.start_epoch(0);
+      for (Batch batch; loader.next(batch);) EXPECT_EQ(batch.targets.size(), 4U);
+    });
+  };
+  EXPECT_GT(peak_with(kFiles * kPixels), kFiles * kPixels);
+  // Four batches, and what decoding on several threads takes.
+  EXPECT_LT(peak_with(kFiles * kPixels - 1), 16 * kPixels + 3 * kMiB);
 }
 
 TEST(MemoryBound, ASoundTakesWhatItsFileHolds) {

@@ -5,6 +5,7 @@
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/train/data/dataset.h>
+#include <octet/train/data/fingerprint.h>
 
 #include <algorithm>
 #include <cmath>
@@ -189,10 +190,10 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
 
 Dataset Dataset::with_features(Dataset features) const {
   const bool fits = features.size() == size() && inputs() == 1 && features.inputs() == 1;
-  if (!fits || is_read() || features.is_read()) {
+  if (!fits || is_read() != features.is_read()) {
     throw InvalidArgument(fmt::format(
-        "Dataset {}: expected features of one input for its {} examples, in memory, found {} in {}",
-        name_, size(), features.size(), features.name()));
+        "Dataset {}: expected features of one input for its {} examples, {}, found {} in {}", name_,
+        size(), is_read() ? "from a reader" : "in memory", features.size(), features.name()));
   }
   // All but the features, which are the most by far.
   features.name_ = name_;
@@ -287,21 +288,40 @@ Dataset Dataset::from_reader(std::string name, std::shared_ptr<DatasetReader> re
                     set.classes_));
   }
   if (set.classes_ == 0) set.target_shape_ = reader->target_shape();
+  if (const std::span<const std::int32_t> labels = reader->labels(); !labels.empty()) {
+    if (labels.size() != set.size_ || set.classes_ == 0) {
+      throw InvalidArgument(fmt::format(
+          "Dataset {}: expected a reader's labels of {} examples of {} classes, found {}",
+          set.name_, set.size_, set.classes_, labels.size()));
+    }
+    set.set_labels({labels.begin(), labels.end()}, set.classes_);
+  }
   set.reader_ = std::make_shared<SharedReader>(std::move(reader));
   return set;
 }
 
 std::string Dataset::identity() const {
   if (!is_read()) return "";
-  const std::lock_guard lock(reader_->mutex);
-  return reader_->reader->identity();
+  std::string identity;
+  {
+    const std::lock_guard lock(reader_->mutex);
+    identity = reader_->reader->identity();
+  }
+  if (identity.empty() || !reader_rows_) return identity;
+  const std::span rows = std::as_bytes(std::span(*reader_rows_));
+  return fmt::format("{} rows {:016x}", identity,
+                     xxh64({reinterpret_cast<const std::uint8_t*>(rows.data()), rows.size()}));
 }
 
 Batch Dataset::read(std::span<const std::uint32_t> rows) const {
+  std::vector<std::uint32_t> of_reader(rows.begin(), rows.end());
+  if (reader_rows_) {
+    for (std::uint32_t& row : of_reader) row = (*reader_rows_)[row];
+  }
   Batch batch;
   {
     const std::lock_guard lock(reader_->mutex);
-    batch = reader_->reader->read(rows);
+    batch = reader_->reader->read(of_reader);
   }
   const auto count = static_cast<Index>(rows.size());
   const Shape expected = example_shape_.with_batch(count);

@@ -47,8 +47,12 @@ class DatasetReader {
   /// Labels are in [0, classes()); 0 where targets are tensors of target_shape().
   virtual int classes() const = 0;
   virtual Shape target_shape() const { return {1}; }
+  /// All labels, of a reader that knows them before any example is read; they may not change. Where
+  /// empty, they come with read() alone.
+  virtual std::span<const std::int32_t> labels() const { return {}; }
   /// A text that changes when the examples change, e.g. a file's name, size and time: by it a
-  /// resumed TrainingRun tells whether its data have changed.
+  /// resumed TrainingRun tells whether its data have changed. Where it is empty and labels() is
+  /// not, the run reads all examples to tell.
   virtual std::string identity() const { return ""; }
   /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
   /// size(), for a model of one input and one output, without weights. Exceptions reach the caller
@@ -101,8 +105,8 @@ class Dataset {
 
   /// Returns the examples with the features, of any shape, of another set of as many, and its front
   /// end, in place of their own; and without their description() where the shape is another. Throws
-  /// InvalidArgument for another number of examples, for several inputs, and for a set with a
-  /// reader.
+  /// InvalidArgument for another number of examples, for several inputs, and where only one of the
+  /// sets has a reader.
   Dataset with_features(Dataset features) const;
 
   const std::string& name() const { return name_; }
@@ -141,8 +145,10 @@ class Dataset {
   Dataset with_description(std::shared_ptr<const DataDescription> description) &&;
   /// Null where none was given; load_data() gives one to training examples.
   const std::shared_ptr<const DataDescription>& description() const { return description_; }
-  /// All labels. Throws InvalidArgument if the targets are tensors, and for a set with a reader.
+  /// All labels. Throws InvalidArgument if the targets are tensors, and where labels_are_read().
   std::span<const std::int32_t> labels() const;
+  /// Whether targets come from a reader, and only with the examples: DatasetReader::labels().
+  bool labels_are_read() const { return is_read() && labels_.empty(); }
   /// The shape of one example's target. Throws InvalidArgument where targets are labels.
   const Shape& target_shape() const;
 
@@ -169,16 +175,15 @@ class Dataset {
 
   /// Whether the examples come from a DatasetReader.
   bool is_read() const { return reader_ != nullptr; }
-  /// DatasetReader::identity(); "" of a set in memory.
+  /// DatasetReader::identity(), with a hash of the rows where they are not all of the reader's; ""
+  /// of a set in memory.
   std::string identity() const;
 
   /// The first `count` examples (all where there are fewer).
   Dataset head(std::size_t count) const;
-  /// Examples [begin, end). Throws InvalidArgument unless begin <= end <= size(), and for a set
-  /// with a reader unless begin is 0.
+  /// Examples [begin, end). Throws InvalidArgument unless begin <= end <= size().
   Dataset slice(std::size_t begin, std::size_t end) const;
-  /// The examples at `rows`, in this order. Throws InvalidArgument for a row outside the set, and
-  /// for a set with a reader.
+  /// The examples at `rows`, in this order. Throws InvalidArgument for a row outside the set.
   Dataset subset(std::span<const std::uint32_t> rows) const;
 
  private:
@@ -192,7 +197,7 @@ class Dataset {
   /// Examples row(0) to row(count - 1).
   Tensor gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void prefetch_row(std::size_t row) const;
-  /// A set in memory of the examples row(0) to row(count - 1).
+  /// The examples row(0) to row(count - 1).
   Dataset select(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   /// Adds the features and targets behind the first ones, and the weights, for the examples row(0)
   /// to row(count - 1).
@@ -205,6 +210,8 @@ class Dataset {
   void check_own_labels(std::size_t number, const Labels& labels) const;
   void check_rows(std::span<const std::uint32_t> rows) const;
   Batch read(std::span<const std::uint32_t> rows) const;
+  /// The set, which has a reader, with its rows row(0) to row(count - 1) alone.
+  Dataset select_read(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void check_range(std::size_t begin, std::size_t end) const;
 
   std::string name_;
@@ -224,8 +231,11 @@ class Dataset {
   std::vector<Tensor> more_features_;
   std::vector<Targets> more_targets_;
   std::vector<float> sample_weights_;
-  /// Stands in for bytes_, floats_, labels_ and targets_; null without a reader.
+  /// Stands in for bytes_, floats_ and targets_, and for labels_ where it does not know them all;
+  /// null without a reader.
   std::shared_ptr<SharedReader> reader_;
+  /// The rows of the reader that are the examples; null: all, as they stand.
+  std::shared_ptr<const std::vector<std::uint32_t>> reader_rows_;
 };
 
 /// A training set and the test set that goes with it.

@@ -82,7 +82,7 @@ Batch Dataset::batch(std::size_t begin, std::size_t end) const {
 }
 
 std::span<const std::int32_t> Dataset::labels() const {
-  if (is_read()) {
+  if (labels_are_read()) {
     throw InvalidArgument(fmt::format(
         "Dataset {}: its labels are read with their examples; ask for targets(begin, end)", name_));
   }
@@ -172,13 +172,13 @@ Targets Dataset::gather_targets(std::size_t count,
 }
 
 Targets Dataset::targets(std::span<const std::uint32_t> rows) const {
-  if (is_read()) return batch(rows).targets;
+  if (labels_are_read()) return batch(rows).targets;
   check_rows(rows);
   return gather_targets(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
 }
 
 Targets Dataset::targets(std::size_t begin, std::size_t end) const {
-  if (is_read()) return batch(begin, end).targets;
+  if (labels_are_read()) return batch(begin, end).targets;
   check_range(begin, end);
   return gather_targets(end - begin, [&](std::size_t i) { return begin + i; });
 }
@@ -187,29 +187,30 @@ Dataset Dataset::head(std::size_t count) const { return slice(0, std::min(count,
 
 Dataset Dataset::slice(std::size_t begin, std::size_t end) const {
   check_range(begin, end);
-  if (!is_read()) return select(end - begin, [&](std::size_t i) { return begin + i; });
-  if (begin > 0) {
-    throw InvalidArgument(fmt::format(
-        "Dataset {}: expected a slice from the first example on, as the set is read, found one "
-        "from {}",
-        name_, begin));
-  }
-  Dataset result = *this;
-  result.size_ = end;
-  return result;
+  return select(end - begin, [&](std::size_t i) { return begin + i; });
 }
 
 Dataset Dataset::subset(std::span<const std::uint32_t> rows) const {
   check_rows(rows);
-  if (is_read()) {
-    throw InvalidArgument(fmt::format(
-        "Dataset {}: expected a set in memory, found one that is read: let its reader choose",
-        name_));
-  }
   return select(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
 }
 
+Dataset Dataset::select_read(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
+  std::vector<std::uint32_t> rows(count);
+  Labels labels(labels_.empty() ? 0 : count);
+  for (std::size_t i = 0; i < count; ++i) {
+    rows[i] = reader_rows_ ? (*reader_rows_)[row(i)] : static_cast<std::uint32_t>(row(i));
+    if (!labels.empty()) labels[i] = labels_[row(i)];
+  }
+  Dataset result = *this;
+  result.size_ = count;
+  result.labels_ = std::move(labels);
+  result.reader_rows_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
+  return result;
+}
+
 Dataset Dataset::select(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
+  if (is_read()) return select_read(count, row);
   const auto rows = [&](const auto& values, std::size_t width) {
     std::remove_cvref_t<decltype(values)> result;
     if (values.empty()) return result;

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/parallel.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/train/data/fingerprint.h>
 
 #include <algorithm>
@@ -57,9 +58,15 @@ std::span<const std::uint8_t> bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()};
 }
 
+/// Whether features are bytes, in memory or as a reader gives them.
+bool are_bytes(const Dataset& data) {
+  if (!data.is_read()) return !data.bytes().empty();
+  return !data.empty() && data.features(0, 1).dtype() == DType::uint8;
+}
+
 /// Pieces of examples, each of about kPieceBytes.
 std::vector<std::uint64_t> hash_examples(const Dataset& data) {
-  const bool has_bytes = !data.bytes().empty();
+  const bool has_bytes = are_bytes(data);
   const auto example_bytes = static_cast<std::size_t>(data.example_shape().size()) *
                              (has_bytes ? sizeof(std::uint8_t) : sizeof(float));
   const std::size_t rows = std::max<std::size_t>(kPieceBytes / example_bytes, 1);
@@ -67,15 +74,22 @@ std::vector<std::uint64_t> hash_examples(const Dataset& data) {
   const auto hash_piece = [&](std::size_t i) {
     const std::size_t begin = i * rows;
     const std::size_t end = std::min(begin + rows, data.size());
-    if (has_bytes) {
+    if (!data.bytes().empty()) {
       const std::size_t count = (end - begin) * example_bytes;
       hashes[i] = xxh64(data.bytes().subspan(begin * example_bytes, count));
-    } else {
-      const Tensor features = data.features(begin, end);
-      hashes[i] = xxh64(bytes_of(features.span()));
+      return;
     }
+    const Tensor features = data.features(begin, end);
+    const detail::StoredIntegers pixels = detail::TensorAccess::integers(features);
+    hashes[i] = has_bytes ? xxh64({pixels.as<std::uint8_t>(), (end - begin) * example_bytes})
+                          : xxh64(bytes_of(features.span()));
   };
-  parallel_tasks(hashes.size(), hash_piece);
+  if (data.is_read()) {
+    // A reader, which is called by one thread at a time, may use all.
+    for (std::size_t i = 0; i < hashes.size(); ++i) hash_piece(i);
+  } else {
+    parallel_tasks(hashes.size(), hash_piece);
+  }
   return hashes;
 }
 
@@ -102,10 +116,11 @@ std::string fingerprint(const Dataset& data) {
   std::vector<std::uint64_t> parts(data.example_shape().begin(), data.example_shape().end());
   parts.push_back(static_cast<std::uint64_t>(data.classes()));
   // Bytes are the floats byte / 255, but nobody takes one set for the other.
-  parts.push_back(data.bytes().empty() ? 0 : 1);
-  if (data.is_read()) {
+  const std::string identity = data.identity();
+  const bool reads_all = identity.empty() && !data.labels_are_read();
+  parts.push_back(reads_all && are_bytes(data) ? 1 : 0);
+  if (data.is_read() && !reads_all) {
     parts.push_back(data.size());
-    const std::string identity = data.identity();
     parts.push_back(xxh64(bytes_of(std::span<const char>(identity))));
     return fmt::format("{:016x}", xxh64(bytes_of(std::span<const std::uint64_t>(parts))));
   }

@@ -14,7 +14,9 @@ std::uint64_t xxh64(std::span<const std::uint8_t> bytes);
 /// 16 hexadecimal digits that tell data sets of other contents apart: XXH64 of the shape of an
 /// example, the number of classes, the labels or targets, and the XXH64 of every piece of examples.
 /// Whatever the name, equal examples in the same order have the same fingerprint, on any number of
-/// threads. Of a set that is read: of its shape, classes, size and DatasetReader::identity().
+/// threads. Of a set that is read: of its shape, classes, size and DatasetReader::identity(); but
+/// where that is empty and the reader knows all labels, as of a set in memory, whose fingerprint it
+/// has: all examples are read, a piece at a time.
 std::string fingerprint(const Dataset& data);
 
 }  // namespace octet

@@ -4,6 +4,7 @@
 #include <octet/core/parallel.h>
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/class_names.h>
+#include <octet/train/data/decoding_reader.h>
 #include <octet/train/data/image_file.h>
 #include <octet/train/data/image_folder.h>
 #include <octet/train/data/resize_image.h>
@@ -13,6 +14,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <initializer_list>
+#include <memory>
+#include <span>
 #include <utility>
 
 namespace octet {
@@ -96,6 +100,12 @@ PixelSize common_size(ClassFiles& parts, const DataOptions& options, SkippedExam
       infos[0].width, files[0].path.string(), other->height, other->width));
 }
 
+/// The classes of the files.
+ClassNames classes_of(const std::vector<ClassFile>& files, ClassNames classes) {
+  for (const ClassFile& file : files) classes.add(file.class_name, file.path.string());
+  return classes;
+}
+
 Dataset read_images(std::string name, std::vector<ClassFile>& files, const PixelSize& size,
                     ClassNames classes, SkippedExamples& skipped) {
   const auto each = static_cast<std::size_t>(size.height * size.width * size.channels);
@@ -111,10 +121,36 @@ Dataset read_images(std::string name, std::vector<ClassFile>& files, const Pixel
       });
   require_read(name, files.size());
   pixels.resize(files.size() * each);
-  for (const ClassFile& file : files) classes.add(file.class_name, file.path.string());
+  classes = classes_of(files, std::move(classes));
   const std::vector<std::string> names = classes.names();
   return Dataset::from_bytes(std::move(name), {size.height, size.width, size.channels},
                              std::move(pixels), classes.labels(), static_cast<int>(names.size()))
+      .with_class_names(names);
+}
+
+/// Decodes every file once, to find those that cannot be read, and again whenever it is asked for.
+Dataset read_images_later(std::string name, std::vector<ClassFile>& files, const PixelSize& size,
+                          ClassNames classes, SkippedExamples& skipped) {
+  std::vector<std::uint64_t> hashes(files.size());
+  read_each(
+      files, skipped,
+      [&](std::size_t i) {
+        const std::vector<std::uint8_t> pixels = read_image(files[i].path, size);
+        hashes[i] = hash_of_values(std::span<const std::uint8_t>(pixels));
+      },
+      [&](std::size_t from, std::size_t to) { hashes[to] = hashes[from]; });
+  require_read(name, files.size());
+  classes = classes_of(files, std::move(classes));
+  const std::vector<std::string> names = classes.names();
+  FileExampleSet<std::uint8_t> set{
+      .files = {},
+      .shape = {size.height, size.width, size.channels},
+      .labels = classes.labels(),
+      .classes = static_cast<int>(names.size()),
+      .decode = [size](const fs::path& path) { return read_image(path, size); }};
+  for (std::size_t i = 0; i < files.size(); ++i) set.files.push_back({files[i].path, hashes[i]});
+  return Dataset::from_reader(std::move(name),
+                              std::make_shared<DecodingReader<std::uint8_t>>(std::move(set)))
       .with_class_names(names);
 }
 
@@ -134,14 +170,16 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
   ClassFiles files = list_class_files(folder, image_endings(), options);
   SkippedExamples skipped(options.skip_bad);
   const PixelSize size = common_size(files, options, skipped);
-  check_data_bytes(folder.string(),
-                   files.train.size() + files.test.size() + files.validation.size(),
-                   {static_cast<std::size_t>(size.height), static_cast<std::size_t>(size.width),
-                    static_cast<std::size_t>(size.channels)},
-                   options);
+  const std::initializer_list<std::size_t> sides = {static_cast<std::size_t>(size.height),
+                                                    static_cast<std::size_t>(size.width),
+                                                    static_cast<std::size_t>(size.channels)};
+  check_data_bytes(folder.string(), 1, sides, options);
+  const bool fit = fit_data_bytes(files.train.size() + files.test.size() + files.validation.size(),
+                                  sides, options);
   const auto read = [&](std::vector<ClassFile>& part, std::vector<std::string> known) {
-    return read_images(set_name(folder), part, size,
-                       ClassNames(std::move(known), options.more_test_classes), skipped);
+    return (fit ? read_images : read_images_later)(
+        set_name(folder), part, size, ClassNames(std::move(known), options.more_test_classes),
+        skipped);
   };
   LoadedData data{.train = read(files.train, options.class_names), .resolved = options};
   data.groups = groups_of(files.train);

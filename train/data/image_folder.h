@@ -14,8 +14,9 @@ namespace octet {
 /// All are resized to DataOptions::height and width, as resize_image() does; where these are 0, all
 /// have to be of one size. Decoded on all threads, with equal results on any number. Throws as
 /// list_class_files(); FormatError, which names the file, for one that is damaged or of another
-/// size; InvalidArgument where the examples take more than DataOptions::max_bytes, and where this
-/// build reads no images (OCTET_IMAGES).
+/// size; InvalidArgument where one example takes more than DataOptions::max_bytes, and where this
+/// build reads no images (OCTET_IMAGES). Where all of them take more, every file is decoded once,
+/// to find those that cannot be read, and then anew for each batch: see DecodingReader.
 LoadedData load_image_folder(const std::filesystem::path& folder, const DataOptions& options = {});
 
 /// The pixels of a JPEG, PNG or BMP file, [height, width, channels], resized to a size of 1 or 3

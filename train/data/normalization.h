@@ -17,8 +17,8 @@ bool has_step_mask(const Dataset& data);
 Normalization measure_normalization(const Dataset& data);
 
 /// Returns the examples normalized. Throws InvalidArgument for lists of another length than 1 or
-/// the channels, the last axis of examples, for a set of several inputs or outputs, and for a set
-/// with a reader.
+/// the channels, the last axis of examples, and for a set of several inputs or outputs. Examples
+/// that are read are normalized whenever they are.
 Dataset normalized(const Dataset& data, const Normalization& normalization);
 
 }  // namespace octet

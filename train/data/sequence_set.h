@@ -13,6 +13,11 @@
 
 namespace octet {
 
+/// Whether `count` examples, the bytes of each of which are the product of `factors`, are no more
+/// than DataOptions::max_bytes.
+bool fit_data_bytes(std::size_t count, std::initializer_list<std::size_t> factors,
+                    const DataOptions& options);
+
 /// Throws InvalidArgument where `count` examples, the bytes of each of which are the product of
 /// `factors`, are more than DataOptions::max_bytes; `of` is what holds them.
 void check_data_bytes(const std::string& of, std::size_t count,
@@ -20,6 +25,11 @@ void check_data_bytes(const std::string& of, std::size_t count,
 
 /// Throws FormatError where a sequence has no values; `where` is what it is from.
 void require_steps(std::size_t values, const std::string& where);
+
+/// Brings steps x channels values, row-major, to so many steps: cut, or continued at their end as
+/// DataOptions::padding says, with its mask as a feature more. There has to be a step.
+std::vector<float> brought_to_length(std::span<const float> values, std::size_t channels,
+                                     std::size_t length, SequencePadding padding);
 
 /// Examples of one shape, made of sequences that may differ in length: with DataOptions::length,
 /// each is cut to its first steps, or continued at its end as DataOptions::padding says.

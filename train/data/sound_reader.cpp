@@ -16,22 +16,44 @@ SoundReader::SoundReader(const DataOptions& options)
     : options_(options), rate_(options.sample_rate) {}
 
 Sound SoundReader::read(const std::filesystem::path& path) {
-  const std::string name = path.string();
   From* from = nullptr;
-  Sound sound = read_wav(path, [&](int rate) {
-    if (rate_ == 0 || rate == rate_) return options_.length;
-    from = &from_of(rate, name);
-    return from->resampler.needed(options_.length);
+  Sound sound = read_with(path, [&](int rate) -> const Resampler* {
+    if (rate_ == 0 || rate == rate_) return nullptr;
+    from = &from_of(rate, path.string());
+    return &from->resampler;
   });
-  require_steps(sound.values.size(), name);
   // Not of a sound that cannot be read.
   if (rate_ == 0) rate_ = sound.rate;
   ++count_;
-  if (from == nullptr) return sound;
-  ++from->count;
-  const std::size_t samples = from->resampler.samples(sound.values.size() / sound.channels);
+  if (from != nullptr) ++from->count;
+  return sound;
+}
+
+Sound SoundReader::read_again(const std::filesystem::path& path) const {
+  return read_with(path, [&](int rate) -> const Resampler* {
+    if (rate == rate_) return nullptr;
+    const auto found = from_.find(rate);
+    if (found != from_.end()) return &found->second.resampler;
+    throw FormatError(
+        fmt::format("{}: expected the sample rate that it had when the data were first read, found "
+                    "{} samples a second; was the file replaced during the run?",
+                    path.string(), rate));
+  });
+}
+
+Sound SoundReader::read_with(const std::filesystem::path& path,
+                             FunctionRef<const Resampler*(int rate)> resampler_of) const {
+  const std::string name = path.string();
+  const Resampler* resampler = nullptr;
+  Sound sound = read_wav(path, [&](int rate) {
+    resampler = resampler_of(rate);
+    return resampler == nullptr ? options_.length : resampler->needed(options_.length);
+  });
+  require_steps(sound.values.size(), name);
+  if (resampler == nullptr) return sound;
+  const std::size_t samples = resampler->samples(sound.values.size() / sound.channels);
   check_data_bytes(name, 1, {samples, sound.channels, sizeof(float)}, options_);
-  sound.values = from->resampler.resample(sound.values, sound.channels);
+  sound.values = resampler->resample(sound.values, sound.channels);
   sound.rate = rate_;
   if (options_.length > 0 && samples > options_.length) {
     sound.values.resize(options_.length * sound.channels);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/train/data/data_options.h>
 #include <octet/train/data/resample.h>
 #include <octet/train/data/wav_folder.h>
@@ -12,7 +13,7 @@
 namespace octet {
 
 /// Reads sounds at one sample rate: DataOptions::sample_rate, or where that is 0 the rate of the
-/// first of them. Sounds of other rates are resampled. Keeps a reference to the options.
+/// first of them. Sounds of other rates are resampled.
 class SoundReader {
  public:
   explicit SoundReader(const DataOptions& options);
@@ -21,6 +22,10 @@ class SoundReader {
   /// read_wav(); FormatError, which names the file, as Resampler(); InvalidArgument where the
   /// samples take more than DataOptions::max_bytes.
   Sound read(const std::filesystem::path& path);
+
+  /// Reads a sound as read() does, once read() has read it; from any thread. Throws FormatError,
+  /// which names the file, where its rate is now one that no sound had.
+  Sound read_again(const std::filesystem::path& path) const;
 
   int rate() const { return rate_; }
   /// Logs from which rates sounds have been resampled so far, as a warning where no rate was given;
@@ -34,8 +39,11 @@ class SoundReader {
   };
 
   From& from_of(int rate, const std::string& name);
+  /// resampler_of() is null for sounds that stay as they are.
+  Sound read_with(const std::filesystem::path& path,
+                  FunctionRef<const Resampler*(int rate)> resampler_of) const;
 
-  const DataOptions& options_;
+  DataOptions options_;
   int rate_;
   std::size_t count_ = 0;
   /// By the rate of the files.

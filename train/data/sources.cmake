@@ -16,6 +16,7 @@ target_sources(octet_training PRIVATE
   data/data_options.cpp
   data/dataset.cpp
   data/dataset_rows.cpp
+  data/decoding_reader.cpp
   data/digit_glyphs.cpp
   data/digit_pen.cpp
   data/digits.cpp

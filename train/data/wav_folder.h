@@ -35,7 +35,8 @@ Sound read_wav(const std::filesystem::path& path, FunctionRef<std::size_t(int ra
 /// logged, then as a warning; see Resampler. All have to have the channels of the first. With
 /// DataOptions::front_end examples are features of sounds. Throws as list_class_files() and
 /// read_wav(); FormatError, which names the file, for other channels, and for rates of no simple
-/// ratio; InvalidArgument where the examples take more than DataOptions::max_bytes.
+/// ratio; InvalidArgument where one example takes more than DataOptions::max_bytes. Where all of
+/// them take more, every file is read once, and then anew for each batch: see DecodingReader.
 LoadedData load_wav_folder(const std::filesystem::path& folder, const DataOptions& options = {});
 
 /// Whether load_wav_folder() finds files there.

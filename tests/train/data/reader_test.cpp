@@ -4,6 +4,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/data/normalization.h>
 
 #include <atomic>
 #include <fstream>
@@ -113,6 +114,22 @@ TEST_F(Reader, ReadsAheadAndNoFurther) {
   for (int i = 1; i < 10; ++i) ASSERT_TRUE(loader.next(batch));
   EXPECT_FALSE(loader.next(batch));
   EXPECT_EQ(reader->reads, 10);
+}
+
+TEST_F(Reader, ItsPartsAndItsNormalizationAreThoseInMemory) {
+  const Dataset data = clouds(20);
+  const Dataset set = Dataset::from_reader("clouds", open(data));
+  const std::vector<std::uint32_t> rows = {7, 3, 3, 12, 0};
+  const Normalization how = measure_normalization(data);
+  const auto part_of = [&](const Dataset& whole) {
+    return normalized(whole, how).subset(rows).slice(1, 5).slice(1, 4);
+  };
+  const Batch found = part_of(set).batch(0, 3);
+  const Batch expected = part_of(data).batch(0, 3);
+  EXPECT_TRUE(std::ranges::equal(found.features.span(), expected.features.span()));
+  EXPECT_EQ(found.targets.labels(), expected.targets.labels());
+  EXPECT_EQ(measure_normalization(set), how);
+  EXPECT_THROW(part_of(set).batch(0, 4), InvalidArgument);
 }
 
 TEST_F(Reader, ItsErrorsReachTheCallerAtTheirBatch) {
