@@ -124,10 +124,9 @@ std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Tar
   return by_name({"r2"}, shaped, values, threshold);
 }
 
-std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, const Dataset& data,
+std::vector<std::vector<MetricValue>> task_scores(Interpreter& interpreter, const Dataset& data,
                                                   std::optional<Task> task, const Labels& anomalies,
                                                   ProcessGroup* group) {
-  Interpreter interpreter(model, {.batch = kScoredAtOnce});
   const std::vector<Tensor> outputs = outputs_on(interpreter, data, group);
   const std::vector<Targets> targets = data.outputs() == 1
                                            ? std::vector{data.targets(0, data.size())}
@@ -135,10 +134,17 @@ std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, con
   std::vector<std::vector<MetricValue>> result;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const Task own = outputs.size() == 1 && task ? *task : task_of(targets[k]);
-    const float threshold = decision_threshold(model, k).value_or(0.5F);
+    const float threshold = decision_threshold(interpreter.model(), k).value_or(0.5F);
     result.push_back(task_scores(own, outputs[k], targets[k], threshold, anomalies));
   }
   return result;
+}
+
+std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, const Dataset& data,
+                                                  std::optional<Task> task, const Labels& anomalies,
+                                                  ProcessGroup* group) {
+  Interpreter interpreter(model, {.batch = kScoredAtOnce});
+  return task_scores(interpreter, data, task, anomalies, group);
 }
 
 }  // namespace octet::application

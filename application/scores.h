@@ -2,6 +2,7 @@
 
 #include <octet/core/tensor.h>
 #include <octet/runtime/integer_model.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/train/data/dataset.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/metric.h>
@@ -33,8 +34,13 @@ inline constexpr Index kScoredAtOnce = 1000;
 std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
                                      float threshold, const Labels& anomalies = {});
 
-/// task_scores() of each output of a model in a file. `task`: what a single output learns; none: by
-/// its targets. All ranks of the group call it, and share the examples.
+/// Gives task_scores() of each output of a model that `interpreter` runs. `task`: what a single
+/// output learns; none: by its targets. All ranks of the group call it, and share the examples.
+std::vector<std::vector<MetricValue>> task_scores(Interpreter& interpreter, const Dataset& data,
+                                                  std::optional<Task> task, const Labels& anomalies,
+                                                  ProcessGroup* group = nullptr);
+
+/// Gives those of a model in a file.
 std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, const Dataset& data,
                                                   std::optional<Task> task, const Labels& anomalies,
                                                   ProcessGroup* group = nullptr);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <octet/application/anomaly.h>
 #include <octet/application/data.h>
+#include <octet/application/scores.h>
+#include <octet/application/task.h>
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
@@ -17,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "commands.h"
 #include "npz_data.h"
@@ -51,6 +54,21 @@ nlohmann::ordered_json scores_of(Interpreter& interpreter, const Dataset& data) 
     outputs.push_back(std::move(output));
   }
   return outputs;
+}
+
+/// Adds the scores of the task, those that `octet train` gives, to outputs whose targets are
+/// numbers.
+void add_task_scores(nlohmann::ordered_json& outputs, Interpreter& interpreter,
+                     const Dataset& data) {
+  std::vector<std::size_t> scored;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (!data.has_labels(k)) scored.push_back(k);
+  }
+  if (scored.empty()) return;
+  const auto scores = application::task_scores(interpreter, data, application::task_of(data), {});
+  for (const std::size_t k : scored) {
+    for (const MetricValue& one : scores[k]) outputs[k]["scores"][one.name] = one.value;
+  }
 }
 
 /// The numbers of --metrics: see score(). "confusion" is a list of lists.
@@ -157,8 +175,9 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
   const Dataset data = application::prepared_for(options.model.file, interpreter.model(), labelled);
   resize_for(interpreter, data.size());
   const double start = detail::clock_seconds();
-  const nlohmann::ordered_json outputs = scores_of(interpreter, data);
+  nlohmann::ordered_json outputs = scores_of(interpreter, data);
   const double seconds = detail::clock_seconds() - start;
+  add_task_scores(outputs, interpreter, data);
   const nlohmann::ordered_json metrics = metrics_of(options, interpreter, data);
   const nlohmann::ordered_json anomalies = anomalies_of(options, interpreter, labelled, data);
   if (options.json) {
@@ -182,6 +201,10 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
     } else {
       show("{}: mean absolute error {:.6g}\n", name,
            output.at("mean_absolute_error").get<double>());
+    }
+    if (!output.contains("scores")) continue;
+    for (const auto& [score, value] : output.at("scores").items()) {
+      show("{}: {} {:.6g}\n", name, score, value.get<double>());
     }
   }
   show_metrics(metrics);
