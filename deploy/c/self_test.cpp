@@ -49,28 +49,19 @@ std::size_t most_samples(const CPlan& plan) {
   return static_cast<std::size_t>(kMostGoldenCodes / (in + out));
 }
 
-/// How many numbers an input may be drawn from: indices, or all codes.
-std::uint32_t choices(const CEnd& input) {
-  if (input.rows > 0) return static_cast<std::uint32_t>(input.rows);
-  return input.tensor->dtype == DType::int16 ? 65536 : 256;
-}
-
 /// Codes or indices that nobody gave, of so many samples.
 std::vector<std::int32_t> made_up(const CPlan& plan, std::size_t samples) {
   const Random random(plan.crc);
   std::vector<std::int32_t> numbers;
   for (std::size_t sample = 0; sample < samples; ++sample) {
     for (const CEnd& input : given(plan.inputs)) {
+      const bool is_index = input.rows > 0;
+      const auto limit = static_cast<std::uint32_t>(is_index ? input.rows : 256);
       for (std::int64_t i = 0; i < input.tensor->size(); ++i) {
-        const auto drawn = static_cast<std::int32_t>(random.below(numbers.size(), choices(input)));
-        const auto byte = static_cast<std::uint8_t>(drawn);
-        if (input.rows > 0) {
-          numbers.push_back(drawn);
-        } else if (input.tensor->dtype == DType::int16) {
-          numbers.push_back(drawn - 32768);
-        } else {
-          numbers.push_back(code_of(input.tensor->dtype, byte));
-        }
+        const auto drawn = random.below(numbers.size(), limit);
+        numbers.push_back(is_index
+                              ? static_cast<std::int32_t>(drawn)
+                              : code_of(input.tensor->dtype, static_cast<std::uint8_t>(drawn)));
       }
     }
   }
@@ -81,7 +72,7 @@ std::vector<std::int32_t> made_up(const CPlan& plan, std::size_t samples) {
 std::vector<std::int32_t> numbers_of(std::span<const float> values, const CEnd& input,
                                      Rounding rounding) {
   if (input.rows == 0) {
-    std::vector<std::uint8_t> bytes(values.size() * octet::size_of(input.tensor->dtype));
+    std::vector<std::uint8_t> bytes(values.size());
     quantize_codes(values, *input.tensor, rounding, bytes.data());
     return codes_of(input.tensor->dtype, bytes);
   }
@@ -134,9 +125,6 @@ std::string golden_text(const CPlan& plan, const CEnd& end, std::span<const std:
 void set_input(const CEnd& input, std::span<const std::int32_t> numbers, std::byte* to) {
   if (input.rows > 0) {
     std::memcpy(to, numbers.data(), numbers.size() * sizeof(std::int32_t));
-  } else if (input.tensor->dtype == DType::int16) {
-    const std::vector<std::int16_t> codes(numbers.begin(), numbers.end());
-    std::memcpy(to, codes.data(), codes.size() * sizeof(std::int16_t));
   } else {
     std::ranges::transform(numbers, to, [](std::int32_t n) { return static_cast<std::byte>(n); });
   }
@@ -183,8 +171,6 @@ void quantize_codes(std::span<const float> values, const ModelTensor& input, Rou
   };
   if (input.dtype == DType::int8) {
     run(reinterpret_cast<std::int8_t*>(codes));
-  } else if (input.dtype == DType::int16) {
-    run(reinterpret_cast<std::int16_t*>(codes));
   } else {
     run(codes);
   }

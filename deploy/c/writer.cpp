@@ -184,11 +184,11 @@ std::string float_helpers_text(const CPlan& plan) {
   for (const CEnd& input : detail::given(plan.inputs)) {
     if (input.rows > 0) continue;
     Fillings f = plan.fillings(input);
-    const QuantParams codes = detail::stored_params(*input.tensor);
+    const bool is_signed = input.tensor->dtype == DType::int8;
     f["normalization"] = detail::c_normalization(plan);
     f["value"] = detail::c_normalized_value(plan);
-    f["lowest"] = std::to_string(codes.qmin);
-    f["highest"] = std::to_string(codes.qmax);
+    f["lowest"] = is_signed ? "-128" : "0";
+    f["highest"] = is_signed ? "127" : "255";
     f["tie"] = plan.rounding == Rounding::fp32 ? " && whole % 2 != 0" : "";
     text += detail::fill(kQuantizeInput, f);
   }
