@@ -74,7 +74,11 @@ class Layout {
     const std::int32_t old = model_.inputs[state.input];
     const std::int32_t written = home(model_.outputs[state.output]);
     const auto holds_old = [&](std::int32_t i) { return home(i) == old; };
-    if (std::ranges::any_of(model_.outputs, holds_old)) return false;
+    const auto takes_old = [&](const CRingStep& step) { return holds_old(step.ring.newest); };
+    if (std::ranges::any_of(model_.outputs, holds_old) ||
+        std::ranges::any_of(plan_.rings, takes_old)) {
+      return false;
+    }
     const auto reads = [&](const CStep& step) {
       return std::ranges::any_of(c_values_of(step.source.op), holds_old);
     };

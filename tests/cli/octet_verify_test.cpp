@@ -343,6 +343,10 @@ TEST_F(OctetVerify, CSourceThatDoesNotServe) {
   fails("two words.c", "found \"two words\"");
   write_c("good");
   fails("good.c", "no C compiler found", {{"CC", "/nowhere/cc"}});
+  write_c("stream");
+  write_text("stream.h", "int stream_step(stream_state *state, const int8_t *x, int8_t *y);\n");
+  fails("stream.c",
+        "expected stream_invoke(), found stream_step(), of a model that carries states");
   write_c("alone");
   std::filesystem::remove(path("alone.h"));
   fails("alone.c", "alone.h");
