@@ -77,7 +77,9 @@ class StepModelBuilder {
     Description description = describe_layer(layer);
     switch (stream.kind) {
       case Stream::Kind::outside:
+        break;
       case Stream::Kind::each_step:
+        for (std::size_t k = 0; k < read.size(); ++k) inputs[k] = waiting(i, k, inputs[k]);
         break;
       case Stream::Kind::recurrent:
         return recurrent(i, inputs[0]);
@@ -161,27 +163,49 @@ class StepModelBuilder {
     return layers_.product(i, state + "_zeroed", next, factor, of);
   }
 
+  /// Steps that are kept of x, what layer `read` gives, for layer `i`, in front of x itself. Names
+  /// begin with `name`.
+  Value window(std::size_t i, const std::string& name, std::size_t read, const Value& x,
+               Index kept) {
+    const std::size_t of = layers_.result_of(read);
+    const Shape& shape = source_.layers()[read]->output_shape();
+    const Value before = layers_.state_input(i, name + "_state", shape.with_dim(0, kept), of);
+    Value both = layers_.add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
+    const Index count = step_.layers().back()->output_shape()[0];
+    layers_.carry(name + "_state", layers_.part(i, name + "_next", both, count - kept, kept));
+    return both;
+  }
+
+  /// x, what layer `read` gives, as layer `i` keeps it: what operators as TANH give is tied to no
+  /// quantizer.
+  Value tied(std::size_t i, const std::string& name, std::size_t read, const Value& x) {
+    const std::size_t of = layers_.result_of(read);
+    if (!layers_.reads_integers(i) || !layers_.form_of(of).fixed_by) return x;
+    return layers_.quantized(i, x, name + "_quantize", of);
+  }
+
+  /// Input `k` of layer `i`, x, which waits for the input that comes latest.
+  Value waiting(std::size_t i, std::size_t k, const Value& x) {
+    const std::size_t read = source_.inputs_of(i)[k];
+    const Stream& stream = streams_[read];
+    const Index steps = streams_[i].delay - stream.delay;
+    if (stream.rate == 0 || steps == 0) return x;
+    const std::string name = fmt::format("{}_input{}", layers_.name_of(i), k + 1);
+    return layers_.part(i, name, window(i, name, read, tied(i, name, read, x), steps), 0,
+                        steps_of(stream));
+  }
+
   /// The steps that layer `i` keeps of what it has read, in front of x, which it reads now.
   Value joined(std::size_t i, Value x, Index kept) {
     const std::size_t read = source_.inputs_of(i)[0];
-    const std::size_t of = layers_.result_of(read);
     const std::string name = layers_.name_of(i);
     const Index zeroed = streams_[i].zeroed;
     if (zeroed > 0) {
       const Value flags = layers_.begun(i, zeroed, steps_read(i));
-      x = layers_.product(i, name + "_zeroed", x, flags, of);
+      x = layers_.product(i, name + "_zeroed", x, flags, layers_.result_of(read));
     }
     if (kept == 0) return x;
-    const Value before = layers_.state_input(
-        i, name + "_state", source_.layers()[read]->output_shape().with_dim(0, kept), of);
-    // What operators as TANH give is tied to no quantizer.
-    if (zeroed == 0 && layers_.reads_integers(i) && layers_.form_of(of).fixed_by) {
-      x = layers_.quantized(i, x, name + "_quantize", of);
-    }
-    Value window = layers_.add(i, std::make_unique<Concatenate>(0, name + "_window"), {before, x});
-    const Index count = step_.layers().back()->output_shape()[0];
-    layers_.carry(name + "_state", layers_.part(i, name + "_next", window, count - kept, kept));
-    return window;
+    return window(i, name, read, zeroed > 0 ? x : tied(i, name, read, x), kept);
   }
 
   /// What a state of recurrent layer `i` is to be multiplied by behind each call, where some come

@@ -44,7 +44,7 @@ struct StepModelOptions {
 /// bit differs from what `model` gives.
 ///
 /// - Dense, activations, sums, products, joins of features and all else that computes each step
-///   alone stay as they are.
+///   alone stay as they are; of several sequences, the earlier ones wait for the latest.
 /// - GRU, LSTM and SimpleRNN read the states that they gave before.
 /// - Conv1D, DepthwiseConv1D, MaxPool1D and AveragePool1D keep the last steps that they have read.
 ///   With padding causal the results are the model's from the first on. With padding valid those of
@@ -59,7 +59,7 @@ struct StepModelOptions {
 ///
 /// Throws InvalidArgument, naming the layer, where one looks at several steps in another way, is
 /// given a first state already or is used several times, where a window reads values whose scale is
-/// learned, where sequences that are put together do not keep step, where the steps that a
+/// learned, where sequences that are put together have other strides, where the steps that a
 /// recurrent layer goes through in one call are partly in front of the sequence, where no layer
 /// carries a state, and before build(); with StepModelOptions::delay where a layer needs steps that
 /// do not come.

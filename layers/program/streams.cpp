@@ -238,14 +238,14 @@ class StreamAnalysis {
     const Stream& read = sequences.front();
     if (gives_sequence && computes_each_step(layer)) {
       for (const Stream& other : sequences) {
-        if (other.rate == read.rate && other.delay == read.delay) continue;
-        fail_to_stream(layer, fmt::format("reads sequences that do not keep step: every {} steps, "
-                                          "{} late, and every {} steps, {} late",
-                                          read.rate, read.delay, other.rate, other.delay));
+        if (other.rate == read.rate) continue;
+        fail_to_stream(layer, fmt::format("reads sequences that do not keep step: one step for {} "
+                                          "of the network's input, and one for {}",
+                                          read.rate, other.rate));
       }
       return {.kind = Stream::Kind::each_step,
               .rate = read.rate,
-              .delay = read.delay,
+              .delay = std::ranges::max(sequences, {}, &Stream::delay).delay,
               .unfinished = std::ranges::any_of(sequences, &Stream::unfinished)};
     }
     const std::optional<WindowAxis> window = window_of(layer);

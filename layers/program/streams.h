@@ -13,7 +13,7 @@ class Recurrent;
 struct Stream {
   enum class Kind {
     outside,    ///< no step of time is read: inputs that are no sequences, and what is made of such
-    each_step,  ///< every step alone, or an input that is a sequence
+    each_step,  ///< every step alone, those of one moment of all inputs, or an input
     recurrent,  ///< every step and the states behind the step before
     window,     ///< windows that slide along the steps
     whole       ///< all steps at once
@@ -46,7 +46,8 @@ const Recurrent* recurrent_of(const Layer& layer);
 /// The streams of all layers of a built model. A window over S steps, behind one another by s, with
 /// F zeros in front, that reads a sequence delayed by D, keeps the P steps, S - s <= P < S, for
 /// which D + P - F is a multiple of s, and is itself delayed by (D + P - F) / s. Where F > 0, D
-/// steps are zeroed; before a recurrent layer they always are, and it is delayed by D. `delays`:
+/// steps are zeroed; before a recurrent layer they always are, and it is delayed by D. A layer that
+/// computes each step of several sequences is delayed as the latest of them. `delays`:
 /// whether convolutions may look ahead, as StepModelOptions::delay says. Throws InvalidArgument,
 /// naming the layer, where step_model() does.
 std::vector<Stream> streams_of(const Model& model, bool delays);

@@ -114,7 +114,7 @@ TEST(StepModel, RefusesByName) {
   const Value read = uneven.input({6, 2});
   uneven.output(uneven.add(
       Add(), {uneven.add(Conv1D(2, 3, {}, {.stride = 2}), read), uneven.add(Conv1D(2, 5), read)}));
-  expect_refused(uneven, {"Add", "do not keep step", "every 2 steps, 1 late", "every 1 steps, 4"});
+  expect_refused(uneven, {"Add", "do not keep step", "one step for 2 of", "and one for 1"});
 
   Model within("within");
   Value x = within.add(Conv1D(2, 2), within.input({8, 2}));

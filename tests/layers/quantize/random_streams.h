@@ -134,6 +134,15 @@ class RandomStream {
       return random_.integer(0, 1) == 0 ? model_.add(MaxPool1D(options), x)
                                         : model_.add(AveragePool1D(options), x);
     }
+    if (padding == Padding::same && stride == 1 && random_.integer(0, 1) == 0) {
+      // A residual block, of which one branch comes later than the other.
+      const Index units = random_.integer(1, 9);
+      const Value y = model_.add(Dense(units), x);
+      const Value z = model_.add(
+          Conv1D(units, size, Activation::relu, {.dilation = dilation, .padding = padding}), y);
+      return random_.integer(0, 1) == 0 ? model_.add(Add(), {y, z})
+                                        : model_.add(Concatenate(), {z, y});
+    }
     return model_.add(Conv1D(random_.integer(1, 9), size,
                              kFunctions[static_cast<std::size_t>(random_.integer(0, 3))],
                              {.stride = stride, .dilation = dilation, .padding = padding}),
