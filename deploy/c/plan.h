@@ -127,7 +127,7 @@ std::int64_t bytes_of(const std::vector<CEnd>& ends);
 /// Whether an input holds indices, of int32, not codes.
 bool has_indices(const CPlan& plan);
 
-/// Those inputs or outputs that are no states.
+/// Leaves the states out of inputs or outputs.
 std::vector<CEnd> given(const std::vector<CEnd>& ends);
 
 /// The inputs that callers give, and behind them the outputs that they take.
