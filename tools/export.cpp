@@ -51,10 +51,12 @@ void show_pruned(const std::vector<PrunedUnits>& layers, const IntegerModel& bef
 
 /// Prints what C source takes of RAM, and how it came to that.
 void show_ram(const CSource& source) {
-  show("RAM: {} bytes of static buffers, {} of inputs and outputs beside them; {} code, {}{}\n",
-       source.ram_bytes, source.caller_bytes, source.code == CCode::fast ? "fast" : "small",
-       source.input_in_arena ? "the input in the static buffers" : "the input of the caller",
-       source.rows > 0 ? fmt::format(", layers by rows ({} at a time)", source.rows) : "");
+  show(
+      "RAM: {} bytes of static buffers, {} of inputs, outputs and states beside them; {} code, "
+      "{}{}\n",
+      source.ram_bytes, source.caller_bytes, source.code == CCode::fast ? "fast" : "small",
+      source.input_in_arena ? "the input in the static buffers" : "the input of the caller",
+      source.rows > 0 ? fmt::format(", layers by rows ({} at a time)", source.rows) : "");
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace octet::detail {
 namespace {
 
 constexpr std::size_t kMadeUpSamples = 4;
+/// Of a sequence: rings of most windows turn in so many steps.
+constexpr std::size_t kMadeUpSteps = 32;
 /// The most numbers of golden inputs and outputs: each is about five characters of source.
 constexpr std::int64_t kMostGoldenCodes = std::int64_t{1} << 22U;
 
@@ -102,7 +104,10 @@ std::vector<std::int32_t> golden_inputs(const CPlan& plan, const CSourceOptions&
         "c source: the self-test has {} samples, more than {} of {} + {} values; give it fewer",
         values.size() / size, most, size, size_of(given(plan.outputs))));
   }
-  if (values.empty()) return made_up(plan, std::min(kMadeUpSamples, most));
+  if (values.empty()) {
+    return made_up(plan,
+                   std::min(plan.states.states.empty() ? kMadeUpSamples : kMadeUpSteps, most));
+  }
   std::vector<std::int32_t> numbers;
   for (std::size_t i = 0; i < values.size();) {
     for (const CEnd& input : given(plan.inputs)) {

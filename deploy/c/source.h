@@ -52,7 +52,8 @@ struct CSourceOptions {
   /// that fits.
   std::optional<std::int64_t> ram{};
   /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
-  /// their values one after the other. Empty: four random samples, or fewer large ones.
+  /// their values one after the other. Samples of a model with states are the steps of a sequence.
+  /// Empty: four random samples, 32 steps of a sequence, or fewer large ones.
   std::vector<float> self_test_inputs{};
 };
 
