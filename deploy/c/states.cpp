@@ -138,13 +138,13 @@ std::string turn_of(const CPlan& plan, const CRing& ring) {
 
 std::int64_t c_state_bytes(const CPlan& plan) {
   if (plan.states.states.empty()) return 0;
-  constexpr std::int64_t kWord = 4;
-  std::int64_t bytes = kWord + (any_has_halves(plan) ? kWord : 0);
+  constexpr std::int64_t kWordBytes = 4;
+  std::int64_t bytes = kWordBytes + (any_has_halves(plan) ? kWordBytes : 0);
   for (const CarriedState& state : plan.states.states) {
     const auto width =
         static_cast<std::int64_t>(octet::size_of(plan.inputs[state.input].tensor->dtype));
     bytes += length_of(plan, state) * width * (has_halves(plan, state) ? 2 : 1) +
-             (ring_of(plan, state) != nullptr ? kWord : 0);
+             (ring_of(plan, state) != nullptr ? kWordBytes : 0);
   }
   return bytes;
 }
