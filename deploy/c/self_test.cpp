@@ -15,7 +15,7 @@ namespace octet::detail {
 namespace {
 
 constexpr std::size_t kMadeUpSamples = 4;
-/// Of a sequence: rings of most windows turn in so many steps.
+/// Steps of a sequence, in which the rings of most windows turn.
 constexpr std::size_t kMadeUpSteps = 32;
 /// The most numbers of golden inputs and outputs: each is about five characters of source.
 constexpr std::int64_t kMostGoldenCodes = std::int64_t{1} << 22U;

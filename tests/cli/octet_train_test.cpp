@@ -428,7 +428,7 @@ TEST_F(OctetTrain, SoundsThatDoNotFitIntoMemoryGiveTheSameBytes) {
     }
     write_file_atomic(fmt::format("{}/{}.wav", folder, i), wav_bytes(2000, 1, samples));
   }
-  const auto trained = [&](const std::string& out, const std::string& most, Arguments more) {
+  const auto trained = [&](const std::string& out, const std::string& most, const Arguments& more) {
     return run_process(Arguments{OCTET_TOOL,
                                  "train",
                                  "--data",
