@@ -40,7 +40,7 @@ std::vector<std::vector<MetricValue>> task_scores(Interpreter& interpreter, cons
                                                   std::optional<Task> task, const Labels& anomalies,
                                                   ProcessGroup* group = nullptr);
 
-/// Gives those of a model in a file.
+/// Gives task_scores() of each output of a model in a file.
 std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, const Dataset& data,
                                                   std::optional<Task> task, const Labels& anomalies,
                                                   ProcessGroup* group = nullptr);

@@ -30,6 +30,7 @@ namespace {
 
 /// The second phase sees the examples in another order than the first.
 constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
+
 /// A line per layer with weights of fewer than 8 bits: what the .tflite file holds of them.
 std::string storage_text(const Model& quantized) {
   std::string text;

@@ -187,7 +187,7 @@ struct CLayer {
   bool rescales_twice = false;
   /// Whether that writes values of 16 bits: sums of the gates of an LSTM.
   bool is_wide = false;
-  /// What the steps of an LSTM are computed by.
+  /// Factors and tables that compute the steps of an LSTM.
   std::optional<LstmStep> lstm{};
   /// Whether vectors are rescaled by a factor whose shift is above 0.
   bool shifts_left = false;

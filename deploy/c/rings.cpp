@@ -5,8 +5,6 @@
 #include <octet/runtime/operators/strided_slice.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <optional>
 
 namespace octet::detail {

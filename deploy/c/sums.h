@@ -30,7 +30,7 @@ std::int64_t c_most_sum(const FullyConnectedNumbers& numbers);
 /// point, or where sums come close to the end of 32 bits. The layer then has loops of its own.
 std::optional<CKernel> c_kernel_of(const CPlan& plan, const CSums& sums, CKernel kernel);
 
-/// What the summary of a layer says of its sums: `detail`, and what its weights take where others
+/// Describes the sums of a layer for its summary: `detail`, and what its weights take where others
 /// may be packed.
 std::string sums_detail(const CPlan& plan, const CLayer& layer, const std::string& detail);
 

@@ -295,6 +295,45 @@ TEST_F(CSourceStates, AStateThatIsReadBehindItsWriterHasTwoHalves) {
   expect_prints(c_compilers()[0], "-O1", expected);
 }
 
+/// A ring whose newest values are another state, behind the operator that writes that anew.
+IntegerModel ring_of_old_states() {
+  RawModelBuilder b;
+  const auto value = [&](const char* name, std::int32_t steps) {
+    return b.activation(name, {1, steps, 4}, DType::int8, quant(0.5F, 3));
+  };
+  const std::int32_t x = value("x", 1);
+  const std::int32_t old = value("old", 1);
+  const std::int32_t kept = value("kept", 2);
+  const std::int32_t next = value("next", 1);
+  const std::int32_t window = value("window", 3);
+  const std::int32_t cut = value("cut", 2);
+  const std::int32_t y = value("y", 3);
+  const auto places = [&](const char* name, const std::vector<std::int32_t>& numbers) {
+    return b.constant(name, {3}, DType::int32, numbers);
+  };
+  b.model.inputs = {x, old, kept};
+  b.model.outputs = {y, next, cut};
+  b.op(OpCode::add, {x, x}, next, BinaryAttributes{});
+  b.op(OpCode::concatenation, {kept, old}, window, ConcatenationAttributes{.axis = 1});
+  b.op(OpCode::strided_slice,
+       {window, places("begin", {0, 1, 0}), places("end", {1, 3, 4}), places("strides", {1, 1, 1})},
+       cut);
+  b.op(OpCode::add, {window, window}, y, BinaryAttributes{});
+  keep_states(b.model, {{{1, 1}, {2, 2}}, 1});
+  return b.model;
+}
+
+TEST_F(CSourceStates, AStateThatGoesIntoARingIsNotOverwrittenBefore) {
+  const IntegerModel model = ring_of_old_states();
+  const std::string expected = draw_steps(model, 1);
+  const CSource source = to_c_source(model, "net");
+  EXPECT_NE(source.header.find("int8_t input2[2][4]"), std::string::npos);
+  EXPECT_NE(source.header.find("int32_t input3_at"), std::string::npos);
+  project_.write(source);
+  project_.write("main.c", main_of(model));
+  expect_prints(c_compilers()[0], "-O1", expected);
+}
+
 /// The results of 20 steps on random codes.
 std::vector<std::byte> results_of(const IntegerModel& model) {
   const CarriedStates kept = kept_states(model);
