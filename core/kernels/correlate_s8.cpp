@@ -11,9 +11,6 @@ namespace {
 constexpr Index kSumBytes = 16384;
 /// Shorter lines of outputs leave tiles half empty: rows of patches fill them.
 constexpr Index kLeastOutputs = 4;
-/// What tiles read at a time, behind the last pixel too.
-constexpr Index kGroupBytes = 4;
-
 /// Filters, rounded up to whole panels.
 Index padded_filters(const KernelTable& table, const Conv2DGeometry& geometry) {
   return divided_up(geometry.filters_per_group(), table.s8_cols) * table.s8_cols;
@@ -37,7 +34,7 @@ bool CorrelationS8::is_suited(const Conv2DGeometry& geometry) {
 }
 
 PatchLayout CorrelationS8::layout(const Conv2DGeometry& geometry) {
-  const Index group = kernels().s8_group;
+  const Index group = kernels().s8_window_group;
   const Index channels = geometry.channels_per_group();
   const bool whole_lines = geometry.groups == 1 && geometry.window.x.dilation == 1;
   const Index piece = whole_lines ? geometry.window.x.kernel * channels : channels;
@@ -51,7 +48,7 @@ std::size_t CorrelationS8::bytes(const Conv2DGeometry& geometry) {
   return static_cast<std::size_t>(geometry.groups) *
              (PackedS8::bytes(geometry.filters_per_group(), patch.depth()) +
               starts * sizeof(std::int32_t)) +
-         static_cast<std::size_t>(patch.depth() / table.s8_group) * sizeof(Index);
+         static_cast<std::size_t>(patch.depth() / table.s8_window_group) * sizeof(Index);
 }
 
 CorrelationS8::CorrelationS8(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
@@ -70,7 +67,7 @@ CorrelationS8::CorrelationS8(const Conv2DGeometry& geometry, std::vector<PackedS
     const Index line = p / pieces_per_line * window.y.dilation;
     const Index pixel = p % pieces_per_line * window.x.dilation;
     const Index first = line * line_codes() + pixel * geometry.channels;
-    for (Index i = 0; i < patch.padded; i += kernels_->s8_group) {
+    for (Index i = 0; i < patch.padded; i += kernels_->s8_window_group) {
       offsets_.push_back((first + i) * kernels_->s8_x_bytes);
     }
   }
@@ -99,7 +96,8 @@ Index CorrelationS8::lines_read(Index lines) const {
 }
 
 Index CorrelationS8::padded_codes(Index lines) const {
-  return lines_read(lines) * line_codes() + kGroupBytes;
+  // Tiles read a group at a time, behind the last pixel too.
+  return lines_read(lines) * line_codes() + kernels_->s8_window_group;
 }
 
 std::size_t CorrelationS8::thread_bytes() const {
@@ -194,6 +192,7 @@ void CorrelationS8::sums(const Lines& lines, Index group, std::int32_t* to, Inde
     }
     tile.panel += weights.padded_depth() * cols * kernels_->s8_w_bytes;
   }
+  if (kernels_->s8.end != nullptr) kernels_->s8.end();
 }
 
 }  // namespace octet

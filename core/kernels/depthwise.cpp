@@ -223,18 +223,19 @@ class ProductSums {
            const DepthwiseSegment& segment, Index first, Index last) {
     const Index in_line = x_.input * channels_;
     const Index out_line = x_.count * channels_;
-    DepthwiseProducts p{.x = image + r.top * y_.step * in_line + r.left * x_.step * channels_,
-                        .x_line = y_.step * in_line,
-                        .x_step = x_.step * channels_ * repeats_,
-                        .g = gradients + r.top * out_line + r.left * channels_,
-                        .g_line = out_line,
-                        .g_step = channels_ * repeats_,
-                        .lines = r.bottom - r.top,
-                        .outputs = (r.right - r.left) / repeats_,
-                        .channels = channels_ * repeats_,
-                        .taps = segment.taps.data() + first * segment.taps_per_line,
-                        .count = (last - first) * segment.taps_per_line,
-                        .sums = sums_.data()};
+    DepthwiseProducts<float> p{
+        .x = image + r.top * y_.step * in_line + r.left * x_.step * channels_,
+        .x_line = y_.step * in_line,
+        .x_step = x_.step * channels_ * repeats_,
+        .g = gradients + r.top * out_line + r.left * channels_,
+        .g_line = out_line,
+        .g_step = channels_ * repeats_,
+        .lines = r.bottom - r.top,
+        .outputs = (r.right - r.left) / repeats_,
+        .channels = channels_ * repeats_,
+        .taps = segment.taps.data() + first * segment.taps_per_line,
+        .count = (last - first) * segment.taps_per_line,
+        .sums = sums_.data()};
     if (p.outputs > 0) kernels().passes.depthwise_products(p);
     p.x += p.outputs * p.x_step;
     p.g += p.outputs * p.g_step;

@@ -18,6 +18,18 @@ inline constexpr int kDepthwiseOutputs = 4;
 /// 16 registers, and hide the latency of an addition.
 constexpr int depthwise_lines(int outputs) { return outputs == 1 ? 8 : 12 / outputs; }
 
+/// sum += x * w, of pairs of codes where T is std::int32_t.
+template <class T, int width>
+[[gnu::always_inline]] static inline void multiply_add(LanesOf<T, width>& sum,
+                                                       const LanesOf<T, width>& x,
+                                                       const LanesOf<T, width>& w) {
+  if constexpr (std::is_same_v<T, float>) {
+    sum += x * w;
+  } else {
+    add_pair_products<width>(sum, x, w);
+  }
+}
+
 template <class T, int lines, int outputs>
 struct DepthwiseTile {
   const DepthwiseLines<T>& part;
@@ -50,11 +62,7 @@ struct DepthwiseTile {
         for (int o = 0; o < outputs; ++o) {
           Vector value;
           load(pixel + o * step, value);
-          if constexpr (std::is_same_v<T, float>) {
-            sums[l][o] += value * weight;
-          } else {
-            add_pair_products<width>(sums[l][o], value, weight);
-          }
+          multiply_add<T, width>(sums[l][o], value, weight);
         }
         pixel += x_line;
         // Keeps the compiler from an address per line and output, for which registers are too few.
@@ -112,8 +120,9 @@ static void depthwise(const DepthwiseLines<T>& part) {
 /// Taps whose sums stay in registers over all outputs.
 inline constexpr int kDepthwiseTaps = 9;
 
+template <class T>
 struct DepthwiseSumsOfTaps {
-  const DepthwiseProducts& p;
+  const DepthwiseProducts<T>& p;
 
   template <int width>
   [[gnu::always_inline]] void run(Index c) const {
@@ -129,7 +138,7 @@ struct DepthwiseSumsOfTaps {
  private:
   template <int width, int taps>
   [[gnu::always_inline]] void add(Index first, Index c) const {
-    using Vector = LanesOf<float, width>;
+    using Vector = LanesOf<T, width>;
     Vector sums[taps];
     Index offsets[taps];
 #pragma GCC unroll 9
@@ -138,8 +147,8 @@ struct DepthwiseSumsOfTaps {
       offsets[t] = p.taps[first + t].x;
     }
     for (Index line = 0; line < p.lines; ++line) {
-      const float* x = p.x + line * p.x_line + c;
-      const float* g = p.g + line * p.g_line + c;
+      const T* x = p.x + line * p.x_line + c;
+      const T* g = p.g + line * p.g_line + c;
       for (Index o = 0; o < p.outputs; ++o, x += p.x_step, g += p.g_step) {
         Vector gradient;
         load(g, gradient);
@@ -147,7 +156,7 @@ struct DepthwiseSumsOfTaps {
         for (int t = 0; t < taps; ++t) {
           Vector value;
           load(x + offsets[t], value);
-          sums[t] += value * gradient;
+          multiply_add<T, width>(sums[t], value, gradient);
         }
       }
     }
@@ -156,9 +165,9 @@ struct DepthwiseSumsOfTaps {
   }
 };
 
-template <int lanes>
-static void depthwise_products(const DepthwiseProducts& products) {
-  for_each_lanes<lanes>(products.channels, DepthwiseSumsOfTaps{products});
+template <int lanes, class T>
+static void depthwise_products(const DepthwiseProducts<T>& products) {
+  for_each_lanes<lanes>(products.channels, DepthwiseSumsOfTaps<T>{products});
 }
 
 static void shifted_codes(const std::int8_t* __restrict in, std::size_t size,

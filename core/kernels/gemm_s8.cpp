@@ -136,7 +136,6 @@ class Int8Product {
     std::int32_t* sums = acc == nullptr ? scratch.data() : acc + begin * n;
     const std::int8_t* x = x_ + begin * x_stride_;
     const std::byte* prefetch = prefetch_.data() + begin * prefetch_per_row_;
-    if (tiles_.begin != nullptr) tiles_.begin();
     if (tiles_.offset == 0 && table_.s8_x_bytes == 1 &&
         (end - 1) * x_stride_ + row_bytes_ <= (m_ - 1) * x_stride_ + w_.depth()) {
       // Reads x in place: where a tile reads on into the next row, the weights are 0.

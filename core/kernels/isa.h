@@ -79,8 +79,8 @@ struct S8Tile {
 };
 
 /// One tile of an int8 convolution, whose rows are outputs of one line: sums[r, j] = start[j] + sum
-/// over i < groups of the products of group i of row r with row i of the panel, modulo 2^32, for
-/// r < rows and j < cols <= s8_cols. A group is s8_group prepared codes, 4 bytes, at
+/// over i < groups of the products of group i of row r with group i of the panel, modulo 2^32, for
+/// r < rows and j < cols <= s8_cols. A group is s8_window_group prepared codes at
 /// x + r * x_stride + offsets[i].
 struct S8WindowTile {
   int rows = 0;
@@ -106,8 +106,7 @@ struct S8Tiles {
   void (*whole)(const S8Tile& tile) = nullptr;
   /// Computes the first `cols` columns alone; null: the driver computes all and copies these.
   void (*part)(const S8Tile& tile) = nullptr;
-  /// Called by a thread before its first tile and after its last; may be null.
-  void (*begin)() = nullptr;
+  /// Called by a thread after its last tile; may be null.
   void (*end)() = nullptr;
   /// Cache lines that a tile prefetches for every s8_depth_step of depth.
   int prefetch_lines = 0;
@@ -150,9 +149,11 @@ struct KernelTable {
   int s8_x_bytes;
   int s8_w_bytes;
   S8Tiles s8;
-  /// Tiles of int8 convolutions that read pixels in place, and their most rows: of more than half
-  /// the columns of a panel, and of fewer. Null: convolutions gather patches.
+  /// Tiles of int8 convolutions that read pixels in place, the codes of a group, and their most
+  /// rows: of more than half the columns of a panel, and of fewer. Null: convolutions gather
+  /// patches.
   void (*s8_window)(const S8WindowTile& tile) = nullptr;
+  int s8_window_group = 0;
   int s8_window_rows = 0;
   int s8_narrow_window_rows = 0;
 

@@ -181,6 +181,7 @@ constexpr KernelTable kTable = {
     .s8_w_bytes = sizeof(Weight),
     .s8 = {.offset = kS8Offset, .whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
     .s8_window = window_tile,
+    .s8_window_group = kS8Group,
     .s8_window_rows = kS8Rows,
     .s8_narrow_window_rows = kNarrowWindowRows,
     .passes = passes::all<kSizes, Weight>()};

@@ -353,25 +353,27 @@ constexpr KernelTable kTable = {.isa = kIsa,
                                        .part = tiles::dispatch_s8_rows<S8Part, kS8Rows>,
                                        .prefetch_lines = kPrefetchLines},
                                 .s8_window = window_tile,
+                                .s8_window_group = kS8Group,
                                 .s8_window_rows = kS8Rows,
                                 .s8_narrow_window_rows = kNarrowWindowRows,
                                 .passes = kPasses};
 static_assert(fits_tile_buffers(kTable));
 
 #if defined(OCTET_VNNI)
-/// The table of AVX-512 with int8 tiles of AMX, which leaves products of few rows and convolutions
-/// as they are.
+/// The table of AVX-512 with int8 tiles of AMX, which leaves products of few rows as they are.
 constexpr KernelTable amx_table() {
   KernelTable table = kTable;
   table.isa = Isa::amx;
   table.s8_rows = amx::kRows;
   table.s8_depth_step = amx::kDepthStep;
-  table.s8 = {.whole = amx::whole,
-              .part = amx::part,
-              .begin = amx::begin,
+  table.s8 = {.whole = amx::multiply_tile,
+              .part = amx::multiply_tile,
               .end = amx::end,
               .prefetch_lines = amx::kPrefetchLines};
-  table.s8_window = nullptr;
+  table.s8_window = amx::window_tile;
+  table.s8_window_group = amx::kDepthStep;
+  table.s8_window_rows = amx::kRows;
+  table.s8_narrow_window_rows = amx::kRows;
   table.s8_few_rows = kFewRows;
   table.s8_few = {.offset = kS8Offset,
                   .whole = tiles::dispatch_s8_rows<S8Whole, kFewRows>,

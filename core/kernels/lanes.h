@@ -17,6 +17,10 @@ struct Lanes<float, width> {
   using Vector [[gnu::vector_size(width * 4)]] = float;
 };
 template <int width>
+struct Lanes<std::int8_t, width> {
+  using Vector [[gnu::vector_size(width)]] = std::int8_t;
+};
+template <int width>
 struct Lanes<std::int32_t, width> {
   using Vector [[gnu::vector_size(width * 4)]] = std::int32_t;
 };

@@ -31,20 +31,22 @@ template <class Vector>
   return _mm512_min_epi8(_mm512_max_epi8(by_columns, lo), hi);
 }
 
-/// Packs rows [k0, k0 + 4) of a panel that exist in full. Returns false, with nothing written, if a
-/// quotient is close to a tie or does not fit 32 bits.
+/// Packs rows [k0, k0 + 4), which exist, of the columns of a panel that do. Returns false, with
+/// nothing written, if a quotient is close to a tie or does not fit 32 bits.
 [[gnu::always_inline]] static inline bool pack_whole_rows(passes::KernelPacking<kColumns>& packing,
                                                           Index k0, __m512i lo, __m512i hi) {
   const float* x = packing.data + k0 * packing.stride;
+  const auto columns = static_cast<__mmask32>((std::uint64_t{1} << packing.valid) - 1U);
   __mmask16 clear = 0xFFFF;
   __m512i numbers[2][kRows];
 #pragma GCC unroll 2
   for (int h = 0; h < 2; ++h) {
     const __m512 reciprocals = _mm512_loadu_ps(packing.reciprocals + h * kLanes);
+    const auto existing = static_cast<__mmask16>(columns >> (h * kLanes));
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const __m512 number =
-          _mm512_mul_ps(_mm512_loadu_ps(x + r * packing.stride + h * kLanes), reciprocals);
+      const __m512 number = _mm512_mul_ps(
+          _mm512_maskz_loadu_ps(existing, x + r * packing.stride + h * kLanes), reciprocals);
       numbers[h][r] = _mm512_cvtps_epi32(number);
       const __m512 fraction = _mm512_sub_ps(number, _mm512_cvtepi32_ps(numbers[h][r]));
       clear = _mm512_mask_cmp_ps_mask(clear, _mm512_abs_ps(fraction),
@@ -73,7 +75,7 @@ static void pack_kernel(const KernelColumns& from, const KernelPanels& to) {
   passes::pack_panels<kColumns, std::int8_t>(
       from, to, kRows, from.k,
       [&](passes::KernelPacking<kColumns> & packing, Index k0) __attribute__((always_inline)) {
-        if (packing.is_whole(k0, kRows) && pack_whole_rows(packing, k0, lo, hi)) return;
+        if (k0 + kRows <= packing.k && pack_whole_rows(packing, k0, lo, hi)) return;
         passes::pack_rows_of_kernel<kRows, kColumns, kRows, std::int8_t>(packing, k0);
       });
 }

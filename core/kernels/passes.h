@@ -139,11 +139,12 @@ struct DepthwiseLines {
 /// Part of the gradient of a depthwise convolution's kernel: for each tap, sums[tap.w + c] += x[l *
 /// x_line + o * x_step + tap.x + c] * g[l * g_line + o * g_step + c] for all lines l and their
 /// outputs o, in order.
+template <class T>
 struct DepthwiseProducts {
-  const float* x;
+  const T* x;
   Index x_line;
   Index x_step;
-  const float* g;
+  const T* g;
   Index g_line;
   Index g_step;
   Index lines;
@@ -151,7 +152,7 @@ struct DepthwiseProducts {
   Index channels;
   const DepthwiseTap* taps;
   Index count;
-  float* sums;
+  T* sums;
 };
 
 /// Batch normalization of rows of columns: y = clamp((x - mean) * inverse * gamma + beta, lo, hi),
@@ -242,6 +243,12 @@ struct Passes {
   /// real[j] = clamp(sums[j] * scales[j], lo, hi).
   void (*real_sums)(const std::int32_t* sums, std::size_t size, const float* scales, float lo,
                     float hi, float* real);
+  /// real = sums * scale.
+  void (*scaled_sums)(const std::int32_t* sums, std::size_t size, float scale, float* real);
+  /// Writes the largest magnitude of each column, as its bits: they have the order of magnitudes,
+  /// and infinities and NaN above all. `rows` is at least 1.
+  void (*column_magnitudes)(const float* x, std::size_t rows, std::size_t columns,
+                            std::int32_t* largest);
   /// Writes the smallest and the largest number of each column of rows that lie `stride` apart;
   /// `rows` is at least 1.
   void (*column_limits)(const std::int32_t* x, Index stride, std::size_t rows, std::size_t columns,
@@ -261,6 +268,9 @@ struct Passes {
   /// y = x * factors of its column, for `rows` rows of `columns` elements; y may be x itself.
   void (*scale_columns)(const float* x, std::size_t rows, std::size_t columns, const float* factors,
                         float* y);
+  /// out = round(x * factors of its column), ties away from zero, of products of at most 127.
+  void (*quantize_columns)(const float* x, std::size_t rows, std::size_t columns,
+                           const float* factors, std::int8_t* out);
   /// Sets g to 0 where x lies outside [lo, hi] of its column; for `rows` rows of `columns`
   /// elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
@@ -277,11 +287,12 @@ struct Passes {
   void (*max_pool_codes)(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y);
   /// dx = g where a window's largest value lies first, in row-major order, else 0.
   void (*max_pool_gradient)(const float* x, const float* g, const PoolWindows& windows, float* dx);
-  /// Depthwise convolutions of floats and of pairs of codes, each of 16 bits, and the gradient of a
-  /// kernel.
+  /// Depthwise convolutions and gradients of their kernels, of floats and of pairs of codes, each
+  /// of 16 bits.
   void (*depthwise)(const DepthwiseLines<float>& lines);
   void (*depthwise_codes)(const DepthwiseLines<std::int32_t>& lines);
-  void (*depthwise_products)(const DepthwiseProducts& products);
+  void (*depthwise_products)(const DepthwiseProducts<float>& products);
+  void (*depthwise_code_products)(const DepthwiseProducts<std::int32_t>& products);
   /// out = in - zero_point.
   void (*shifted_codes)(const std::int8_t* in, std::size_t size, std::int32_t zero_point,
                         std::int16_t* out);

@@ -70,6 +70,11 @@ static void real_sums(const std::int32_t* __restrict sums, std::size_t size,
   }
 }
 
+static void scaled_sums(const std::int32_t* __restrict sums, std::size_t size, float scale,
+                        float* __restrict real) {
+  for (std::size_t i = 0; i < size; ++i) real[i] = static_cast<float>(sums[i]) * scale;
+}
+
 static void add_bias(float* __restrict y, std::size_t size, const float* __restrict bias, float lo,
                      float hi) {
   for (std::size_t j = 0; j < size; ++j) {
@@ -307,12 +312,15 @@ static constexpr Passes all() {
           .lstm_cells = lstm_cells,
           .add_bias = add_bias,
           .real_sums = real_sums,
+          .scaled_sums = scaled_sums,
+          .column_magnitudes = column_magnitudes<sizes.lanes>,
           .column_limits = column_limits<sizes.lanes>,
           .window_gradient = window_gradient<sizes.lanes>,
           .window_mask = window_mask,
           .masked_gradient = masked_gradient,
           .window_gradient_sums = window_gradient_sums<sizes.lanes / 2>,
           .scale_columns = scale_columns<sizes.lanes>,
+          .quantize_columns = quantize_columns<sizes.lanes>,
           .mask_columns = mask_columns,
           .step_sums = step_sums<sizes.lanes>,
           .max_pool = max_pool,
@@ -320,7 +328,8 @@ static constexpr Passes all() {
           .max_pool_gradient = max_pool_gradient,
           .depthwise = depthwise<sizes.lanes, float>,
           .depthwise_codes = depthwise<sizes.lanes, std::int32_t>,
-          .depthwise_products = depthwise_products<sizes.lanes>,
+          .depthwise_products = depthwise_products<sizes.lanes, float>,
+          .depthwise_code_products = depthwise_products<sizes.lanes, std::int32_t>,
           .shifted_codes = shifted_codes,
           .pair_codes = pair_codes,
           .column_moments = column_moments<sizes.lanes>,

@@ -13,7 +13,7 @@ namespace octet {
 /// a call of memcpy takes longer than the copy.
 inline void copy_pieces(const char* from, Index from_stride, char* to, Index to_stride, Index count,
                         Index bytes) {
-  // Up to 32 bytes are two moves of a fixed length, of which the second overlaps the first.
+  // Up to 64 bytes are two moves of a fixed length, of which the second overlaps the first.
   const auto copy_by = [=](auto length) {
     constexpr std::size_t kLength = decltype(length)::value;
     const char* piece = from;
@@ -24,10 +24,12 @@ inline void copy_pieces(const char* from, Index from_stride, char* to, Index to_
       std::memcpy(copy + last, piece + last, kLength);
     }
   };
-  if (bytes > 32) {
+  if (bytes > 64) {
     for (Index n = 0; n < count; ++n) {
       std::memcpy(to + n * to_stride, from + n * from_stride, static_cast<std::size_t>(bytes));
     }
+  } else if (bytes >= 32) {
+    copy_by(std::integral_constant<std::size_t, 32>());
   } else if (bytes >= 16) {
     copy_by(std::integral_constant<std::size_t, 16>());
   } else if (bytes >= 8) {

@@ -90,4 +90,74 @@ static void column_limits(const std::int32_t* x, Index stride, std::size_t rows,
                          ColumnLimits{x, stride, rows, lowest, highest});
 }
 
+struct QuantizedColumns {
+  const float* x;
+  std::size_t rows;
+  Index columns;
+  const float* factors;
+  std::int8_t* out;
+
+  template <int width, int vectors>
+  [[gnu::always_inline]] void run(Index j) const {
+    using Integers = LanesOf<std::int32_t, width>;
+    LanesOf<float, width> factor[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) load(factors + j + v * width, factor[v]);
+    Index at = j;
+    for (std::size_t i = 0; i < rows; ++i, at += columns) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        LanesOf<float, width> value;
+        load(x + at + v * width, value);
+        value *= factor[v];
+        Integers integer = __builtin_convertvector(value, Integers);
+        const auto fraction = value - __builtin_convertvector(integer, LanesOf<float, width>);
+        // A comparison that holds is -1.
+        integer -= fraction >= 0.5F;
+        integer += fraction <= -0.5F;
+        store(__builtin_convertvector(integer, LanesOf<std::int8_t, width>), out + at + v * width);
+      }
+    }
+  }
+};
+
+template <int lanes>
+static void quantize_columns(const float* x, std::size_t rows, std::size_t columns,
+                             const float* factors, std::int8_t* out) {
+  const auto width = static_cast<Index>(columns);
+  for_each_column<lanes>(width, QuantizedColumns{x, rows, width, factors, out});
+}
+
+struct ColumnMagnitudes {
+  const float* x;
+  std::size_t rows;
+  Index columns;
+  std::int32_t* largest;
+
+  template <int width, int vectors>
+  [[gnu::always_inline]] void run(Index j) const {
+    constexpr std::int32_t kMagnitude = 0x7FFFFFFF;
+    LanesOf<std::int32_t, width> most[vectors] = {};
+    const float* row = x + j;
+    for (std::size_t i = 0; i < rows; ++i, row += columns) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        LanesOf<std::int32_t, width> bits;
+        load(row + v * width, bits);
+        bits &= kMagnitude;
+        most[v] = bits > most[v] ? bits : most[v];
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) store(most[v], largest + j + v * width);
+  }
+};
+
+template <int lanes>
+static void column_magnitudes(const float* x, std::size_t rows, std::size_t columns,
+                              std::int32_t* largest) {
+  const auto width = static_cast<Index>(columns);
+  for_each_column<lanes>(width, ColumnMagnitudes{x, rows, width, largest});
+}
+
 }  // namespace octet::passes

@@ -28,14 +28,17 @@ WindowAxis back(const WindowAxis& axis) {
           .output = axis.input};
 }
 
-std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, std::vector<std::int8_t> values) {
+bool is_spread(const Conv2DGeometry& geometry) {
+  return geometry.window.y.stride > 1 || geometry.window.x.stride > 1;
+}
+
+std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, const std::int8_t* values) {
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& x = geometry.window.x;
-  if (y.stride == 1 && x.stride == 1) return values;
   const Index height = back(y).input;
   const Index width = back(x).input;
   std::vector<std::int8_t> result(size_of(geometry.images * height * width * geometry.filters));
-  const std::int8_t* from = values.data();
+  const std::int8_t* from = values;
   for (Index n = 0; n < geometry.images; ++n) {
     for (Index oy = 0; oy < y.output; ++oy) {
       for (Index ox = 0; ox < x.output; ++ox, from += geometry.filters) {
@@ -75,78 +78,25 @@ namespace {
 
 using detail::size_of;
 
-/// The first output whose tap k lies inside the image, and the one behind the last.
-std::pair<Index, Index> outputs_inside(const WindowAxis& axis, Index k) {
-  const Index offset = k * axis.dilation - axis.before;
-  const Index begin = offset >= 0 ? 0 : divided_up(-offset, axis.stride);
-  const Index end = axis.input <= offset ? 0 : divided_up(axis.input - offset, axis.stride);
-  const Index last = std::min(end, axis.output);
-  return {std::min(begin, last), last};
-}
-
-/// The taps of a convolution for some images, [patch, rows]: what lies outside is `zero`.
-void gather_taps(const Conv2DGeometry& geometry, const std::int8_t* planes, Index images,
-                 std::int8_t zero, std::int8_t* to) {
-  const WindowAxis& y = geometry.window.y;
-  const WindowAxis& x = geometry.window.x;
-  const Index pixels = geometry.window.inputs();
-  const Index outputs = geometry.window.outputs();
-  const Index channels = geometry.channels;
-  const auto gather = [&](Index tap, Index channel, std::int8_t* row) {
-    const Index ky = tap / x.kernel;
-    const Index kx = tap % x.kernel;
-    const auto inside = outputs_inside(x, kx);
-    for (Index n = 0; n < images; ++n) {
-      const std::int8_t* const plane = planes + channel * images * pixels + n * pixels;
-      for (Index oy = 0; oy < y.output; ++oy, row += x.output) {
-        const Index iy = y.first(oy) + ky * y.dilation;
-        if (iy < 0 || iy >= y.input) {
-          std::fill_n(row, x.output, zero);
-          continue;
-        }
-        const std::int8_t* const line = plane + iy * x.input;
-        std::fill_n(row, inside.first, zero);
-        if (x.stride == 1) {
-          std::memcpy(row + inside.first, line + x.first(inside.first) + kx * x.dilation,
-                      size_of(inside.second - inside.first));
-        } else {
-          for (Index ox = inside.first; ox < inside.second; ++ox) {
-            row[ox] = line[x.first(ox) + kx * x.dilation];
-          }
-        }
-        std::fill(row + inside.second, row + x.output, zero);
-      }
-    }
-  };
-  const Index rows = images * outputs;
-  parallel_for(size_of(geometry.patch()), parallel_grain(Work::write_floats, size_of(rows)),
-               [&](std::size_t begin, std::size_t end) {
-                 for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
-                   gather(i / channels, i % channels, to + i * rows);
-                 }
-               });
-}
-
 /// Computes the real values of the sums of quantized images: those of image n times scales[n].
 /// `one` is the convolution of one image, with weights [filters, patch].
 Tensor real_sums_of_images(const Conv2DGeometry& one, std::span<const std::int8_t> weights,
-                           std::span<const std::int8_t> values, std::span<const float> scales) {
+                           const std::int8_t* values, std::span<const float> scales) {
   const detail::ConvSums sums(one, detail::pack_groups(one, weights), {}, /*input_zero_point=*/0);
   const auto images = static_cast<Index>(scales.size());
   const Index outputs = one.window.outputs();
   const Index units = one.filters;
   Tensor result(one.output_shape().with_dim(0, images));
   float* const to = result.mutable_data();
-  sums.sums(images, values.data(),
-            [&](Index /*group*/, Index begin, Index end, std::int32_t* found) {
-              for (Index i = begin; i < end; ++i, found += units) {
-                const float scale = scales[size_of(i / outputs)];
-                float* const out = to + i * units;
-                for (std::size_t u = 0; u < size_of(units); ++u) {
-                  out[u] = static_cast<float>(found[u]) * scale;
-                }
-              }
-            });
+  sums.sums(images, values, [&](Index /*group*/, Index begin, Index end, std::int32_t* found) {
+    for (Index i = begin; i < end;) {
+      const Index image = i / outputs;
+      const Index count = std::min(end, (image + 1) * outputs) - i;
+      detail::write_real({found, size_of(count * units)}, scales[size_of(image)], to + i * units);
+      i += count;
+      found += count * units;
+    }
+  });
   return result;
 }
 
@@ -181,9 +131,11 @@ std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const 
       .images = 1,
       .channels = geometry.filters,
       .filters = geometry.channels};
+  std::vector<std::int8_t> images;
+  if (detail::is_spread(geometry)) images = detail::spread(geometry, quantized->values.get());
   return real_sums_of_images(
       backwards, detail::turned(kernel.values, geometry.window.taps(), geometry.filters),
-      detail::spread(geometry, std::move(quantized->values)), quantized->scales);
+      images.empty() ? quantized->values.get() : images.data(), quantized->scales);
 }
 
 std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
@@ -192,29 +144,22 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            const GradientRounding& rounding,
                                            const FinishRows& finish) {
   assert(geometry.groups == 1);
-  const Index pixels = geometry.window.inputs();
   const Index outputs = geometry.window.outputs();
   const Index patch = geometry.patch();
   if (outputs > detail::kMostExactRows) return std::nullopt;
-  const Index together = detail::images_at_once(geometry, patch * outputs);
+  const Index together = std::min(detail::images_at_once(geometry, patch * outputs),
+                                  detail::TapPlanes::most_images(geometry));
   Tensor result(geometry.kernel_shape());
-  std::vector<std::int8_t> planes;
-  std::vector<std::int8_t> taps;
   for (Index begin = 0; begin < geometry.images; begin += together) {
-    const Index images = std::min(together, geometry.images - begin);
-    planes.resize(size_of(geometry.channels * images * pixels));
-    detail::transpose(x.data() + begin * pixels * geometry.channels, images * pixels,
-                      geometry.channels, planes.data());
-    const bool is_product = geometry.is_matrix_product();
-    if (!is_product) {
-      taps.resize(size_of(patch * images * outputs));
-      gather_taps(geometry, planes.data(), images, static_cast<std::int8_t>(params.zero_point()),
-                  taps.data());
-    }
+    const Conv2DGeometry some = with_images(geometry, std::min(together, geometry.images - begin));
+    detail::TapPlanes planes(some);
+    const std::int8_t* const values =
+        planes.fill(x.data() + begin * geometry.window.inputs() * geometry.channels,
+                    static_cast<std::int8_t>(params.zero_point()));
     const Index first = begin * outputs * geometry.filters;
-    const detail::GradientRows part{g.data() + first, images * outputs, geometry.filters, first};
-    if (!detail::add_products((is_product ? planes : taps).data(), patch, params, part, rounding,
-                              result.mutable_data())) {
+    const detail::GradientRows part{g.data() + first, some.rows(), geometry.filters, first};
+    if (!detail::add_products({values, geometry.channels, planes.plane(), planes.firsts()}, params,
+                              part, planes.rows(), rounding, result.mutable_data())) {
       return std::nullopt;
     }
   }
@@ -232,7 +177,7 @@ std::optional<Tensor> int8_transposed_input_gradient(const Conv2DGeometry& geome
   if (!quantized) return std::nullopt;
   return real_sums_of_images(with_images(geometry, 1),
                              detail::inputs_first(kernel.values, geometry.window.taps(), units),
-                             quantized->values, quantized->scales);
+                             quantized->values.get(), quantized->scales);
 }
 
 std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geometry,

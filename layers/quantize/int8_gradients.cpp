@@ -1,16 +1,17 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/kernels/min_max.h>
+#include <octet/core/kernels/repeated_row.h>
+#include <octet/core/kernels/transpose_bytes.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/quantize/int8_gradients.h>
 #include <octet/layers/quantize/int8_gradients_internal.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -18,39 +19,44 @@ namespace octet {
 namespace detail {
 namespace {
 
-/// The scale of quantized values of which the largest stands for `largest`.
+constexpr Index kMostSideBySide = 64;
+
+/// Calls body(first, rows, columns) for the rows of a matrix: several rows of few units are one, so
+/// that they fill vectors.
+template <class Body>
+void for_rows_side_by_side(Index rows, Index units, const Body& body) {
+  const Index together = std::clamp<Index>(kMostSideBySide / units, 1, std::max<Index>(1, rows));
+  const Index whole = rows / together * together;
+  if (whole > 0) body(Index{0}, whole / together, together * units);
+  if (whole < rows) body(whole, Index{1}, (rows - whole) * units);
+}
+
+/// Writes the largest magnitude of each column, infinity or NaN where a value is.
+void write_magnitudes(const GradientRows& g, std::span<float> largest) {
+  const ScratchBuffer<std::int32_t, GradientRows> found(size_of(kMostSideBySide + g.units));
+  std::ranges::fill(largest, 0.0F);
+  for_rows_side_by_side(g.rows, g.units, [&](Index first, Index rows, Index columns) {
+    kernels().passes.column_magnitudes(g.values + first * g.units, size_of(rows), size_of(columns),
+                                       found.data());
+    const std::int32_t* from = found.data();
+    for (Index i = 0; i < columns; i += g.units, from += g.units) {
+      for (std::size_t u = 0; u < largest.size(); ++u) {
+        const auto most = std::bit_cast<std::int32_t>(largest[u]);
+        largest[u] = std::bit_cast<float>(std::max(most, from[u]));
+      }
+    }
+  });
+}
+
+/// The scale of quantized values of which the largest stands for `largest`. Of smaller ones than
+/// the least, 1 / scale would leave float: they are 0.
 float scale_for(float largest) {
-  return largest > 0.0F ? largest / static_cast<float>(kLargestGradient) : 1.0F;
+  constexpr float kLeast = 1e-30F;
+  return largest > kLeast ? largest / static_cast<float>(kLargestGradient) : 1.0F;
 }
 
 float scale_at(std::span<const float> scales, Index unit) {
   return scales[scales.size() > 1 ? size_of(unit) : 0];
-}
-
-/// to [8, 8] = from [8, 8] turned, rows `stride` and `to_stride` apart: swaps of bytes, pairs and
-/// halves of 64-bit words.
-void transpose_block(const std::int8_t* from, Index stride, std::int8_t* to, Index to_stride) {
-  std::array<std::uint64_t, 8> rows{};
-  for (std::size_t i = 0; i < 8; ++i) {
-    std::memcpy(&rows[i], from + static_cast<Index>(i) * stride, 8);
-  }
-  constexpr std::array<std::uint64_t, 3> kMasks = {0x00FF00FF00FF00FFU, 0x0000FFFF0000FFFFU,
-                                                   0x00000000FFFFFFFFU};
-  for (std::size_t level = 0; level < 3; ++level) {
-    const std::size_t distance = std::size_t{1} << level;
-    const auto shift = static_cast<unsigned>(8 * distance);
-    for (std::size_t i = 0; i < 8; ++i) {
-      if ((i & distance) != 0) continue;
-      const std::uint64_t low = rows[i];
-      const std::uint64_t high = rows[i + distance];
-      const std::uint64_t swapped = ((low >> shift) ^ high) & kMasks[level];
-      rows[i + distance] = high ^ swapped;
-      rows[i] = low ^ (swapped << shift);
-    }
-  }
-  for (std::size_t i = 0; i < 8; ++i) {
-    std::memcpy(to + static_cast<Index>(i) * to_stride, &rows[i], 8);
-  }
 }
 
 /// Rounds each value up with the probability of its fraction: values[i] by number first + i.
@@ -66,19 +72,48 @@ void round_at_random(std::span<float> values, const Random& random, std::uint64_
   }
 }
 
+/// Writes the rows [begin, end) of the grid that g stands on, rounded where that is at random; else
+/// as they are.
+void write_rows(const GradientRows& g, const RowGrid& grid, std::span<const float> factors,
+                const GradientRounding& rounding, Index begin, Index end, float* to) {
+  const Index images = g.rows / (grid.line * grid.lines);
+  Index row = begin;
+  while (row < end) {
+    const Index image = row / grid.image_pitch;
+    const Index line = row % grid.image_pitch / grid.line_pitch;
+    const Index at = row % grid.image_pitch % grid.line_pitch;
+    const bool is_output = image < images && line < grid.lines && at < grid.line;
+    const Index piece = is_output ? grid.line : grid.line_pitch;
+    const Index count = std::min(end - row, piece - at);
+    if (!is_output) {
+      std::fill_n(to, count * g.units, 0.0F);
+    } else {
+      const Index first = (image * grid.lines + line) * grid.line + at;
+      if (rounding) {
+        write_scaled(g, factors, rounding, first, first + count, to);
+      } else {
+        std::copy_n(g.values + first * g.units, count * g.units, to);
+      }
+    }
+    row += count;
+    to += count * g.units;
+  }
+}
+
 /// The quantized values of g.
-PackedS8 packed_columns(const GradientRows& g, std::span<const float> scales,
+PackedS8 packed_columns(const GradientRows& g, const RowGrid& grid, std::span<const float> scales,
                         const GradientRounding& rounding) {
-  if (!rounding) {
+  if (!rounding && grid.depth == g.rows) {
     return PackedS8::quantize(g.values, g.rows, g.units, scales, -kLargestGradient,
                               kLargestGradient);
   }
   const std::vector<float> factors = reciprocals(scales);
   const auto rows = [&](Index begin, Index end, float* to) {
-    write_scaled(g, factors, rounding, begin, end, to);
+    write_rows(g, grid, factors, rounding, begin, end, to);
   };
   constexpr std::array<float, 1> kWhole = {1.0F};
-  return PackedS8::quantize(rows, g.rows, g.units, kWhole, -kLargestGradient, kLargestGradient);
+  return PackedS8::quantize(rows, grid.depth, g.units, rounding ? kWhole : scales,
+                            -kLargestGradient, kLargestGradient);
 }
 
 }  // namespace
@@ -86,50 +121,48 @@ PackedS8 packed_columns(const GradientRows& g, std::span<const float> scales,
 std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const float> weights,
                                               Index block, const GradientRounding& rounding) {
   const Index units = g.dim(-1);
-  const Index rows = g.size() / units;
-  const float* const from = g.data();
-  QuantizedGradient result{std::vector<std::int8_t>(size_of(g.size())),
-                           std::vector<float>(size_of(rows / block))};
-  std::vector<float> factors(size_of(units));
-  for (Index u = 0; u < units; ++u) factors[size_of(u)] = scale_at(weights, u);
-  std::vector<std::int8_t> is_finite(result.scales.size(), 1);
-  const std::size_t count = size_of(block * units);
-  const auto quantize = [&](std::size_t i) {
-    const ScratchBuffer<float, QuantizedGradient> scaled(count);
-    const Passes& passes = kernels().passes;
-    passes.scale_columns(from + i * count, size_of(block), size_of(units), factors.data(),
-                         scaled.data());
+  const Index blocks = g.size() / (units * block);
+  QuantizedGradient result{allocate_array<std::int8_t>(size_of(g.size())),
+                           std::vector<float>(size_of(blocks))};
+  std::vector<float> scales(size_of(units));
+  for (Index u = 0; u < units; ++u) scales[size_of(u)] = scale_at(weights, u);
+  std::atomic<bool> is_finite = true;
+  const auto quantize = [&](Index i) {
+    const GradientRows rows{g.data() + i * block * units, block, units, i * block * units};
+    std::vector<float> factors(scales.size());
+    // The order of magnitudes stays when they are scaled.
+    write_magnitudes(rows, factors);
+    kernels().passes.scale_columns(factors.data(), 1, factors.size(), scales.data(),
+                                   factors.data());
     float lowest = 0.0F;
     float highest = 0.0F;
     bool finite = true;
-    passes.min_max(scaled.data(), count, &lowest, &highest, &finite);
-    is_finite[i] = finite ? 1 : 0;
-    if (!finite) return;
-    result.scales[i] = scale_for(std::max(-lowest, highest));
-    float scale = result.scales[i];
-    if (rounding) {
-      const float factor = 1.0F / scale;
-      for (std::size_t k = 0; k < count; ++k) scaled.data()[k] *= factor;
-      round_at_random({scaled.data(), count}, *rounding, i * count);
-      scale = 1.0F;
+    kernels().passes.min_max(factors.data(), factors.size(), &lowest, &highest, &finite);
+    if (!finite) {
+      is_finite = false;
+      return;
     }
-    passes.quantize_away(scaled.data(), count, gradient_grid(scale),
-                         result.values.data() + i * count);
+    const float scale = scale_for(highest);
+    result.scales[size_of(i)] = scale;
+    for (std::size_t u = 0; u < factors.size(); ++u) factors[u] = scales[u] * (1.0F / scale);
+    quantize_rows(rows, factors, rounding, result.values.get() + i * block * units);
   };
-  parallel_for(result.scales.size(), parallel_grain(Work::write_floats, count),
+  parallel_for(size_of(blocks), parallel_grain(Work::write_floats, size_of(block * units)),
                [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) quantize(i);
+                 for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
+                   quantize(i);
+                 }
                });
-  if (std::ranges::find(is_finite, 0) != is_finite.end()) return std::nullopt;
+  if (!is_finite) return std::nullopt;
   return result;
 }
 
 std::optional<std::vector<float>> column_scales(const GradientRows& g) {
-  std::vector<float> lowest(size_of(g.units));
   std::vector<float> scales(size_of(g.units));
-  if (!min_max_columns({g.values, size_of(g.rows * g.units)}, lowest, scales)) return std::nullopt;
-  for (std::size_t u = 0; u < scales.size(); ++u) {
-    scales[u] = scale_for(std::max(-lowest[u], scales[u]));
+  write_magnitudes(g, scales);
+  for (float& scale : scales) {
+    if (!std::isfinite(scale)) return std::nullopt;
+    scale = scale_for(scale);
   }
   return scales;
 }
@@ -148,49 +181,71 @@ void write_scaled(const GradientRows& g, std::span<const float> factors,
   if (rounding) round_at_random({to, count}, *rounding, size_of(g.first + begin * g.units));
 }
 
-void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to) {
-  static_assert(std::endian::native == std::endian::little);
-  constexpr Index kBlock = 8;
-  const Index whole = columns / kBlock;
-  parallel_for(size_of(whole), parallel_grain(Work::write_floats, size_of(rows * kBlock)),
-               [&](std::size_t begin, std::size_t end) {
-                 for (Index i = 0; i + kBlock <= rows; i += kBlock) {
-                   for (auto j = static_cast<Index>(begin); j < static_cast<Index>(end); ++j) {
-                     transpose_block(from + i * columns + kBlock * j, columns,
-                                     to + kBlock * j * rows + i, rows);
-                   }
-                 }
-               });
-  // What is left at the edges.
-  for (Index i = 0; i < rows; ++i) {
-    const Index first = i < rows / kBlock * kBlock ? kBlock * whole : 0;
-    for (Index j = first; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
+void quantize_rows(const GradientRows& g, std::span<const float> factors,
+                   const GradientRounding& rounding, std::int8_t* to) {
+  if (rounding) {
+    const std::size_t count = size_of(g.rows * g.units);
+    const ScratchBuffer<float, QuantizedGradient> scaled(count);
+    write_scaled(g, factors, rounding, 0, g.rows, scaled.data());
+    kernels().passes.quantize_away(scaled.data(), count, gradient_grid(1.0F), to);
+    return;
   }
+  const RepeatedRow repeated(factors, size_of(std::max<Index>(1, kMostSideBySide / g.units)));
+  for_rows_side_by_side(g.rows, g.units, [&](Index first, Index rows, Index columns) {
+    kernels().passes.quantize_columns(g.values + first * g.units, size_of(rows), size_of(columns),
+                                      repeated.data(), to + first * g.units);
+  });
+}
+
+void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to) {
+  constexpr std::size_t kSquare = 16;
+  const std::size_t least = parallel_grain(Work::write_floats, size_of(rows));
+  parallel_for(size_of(columns), thread_share(size_of(columns), least, kSquare),
+               [&](std::size_t begin, std::size_t end) {
+                 const auto first = static_cast<Index>(begin);
+                 transpose_bytes(from + first, columns, rows, static_cast<Index>(end) - first,
+                                 to + first * rows, rows);
+               });
+}
+
+bool add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
+                  const RowGrid& grid, const GradientRounding& rounding, float* to) {
+  std::optional<std::vector<float>> scales = column_scales(g);
+  if (!scales) return false;
+  const PackedS8 packed = packed_columns(g, grid, *scales, rounding);
+  std::vector<std::int32_t> start;
+  for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
+  for (float& scale : *scales) scale *= params.scale();
+  const std::size_t width = size_of(g.units);
+  const auto multiply = [&](std::size_t i) {
+    float* const all = to + i * size_of(inputs.count) * width;
+    const auto add = [&](Index begin, Index end, std::int32_t* sums) {
+      for (Index row = begin; row < end; ++row, sums += g.units) {
+        float* const out = all + row * g.units;
+        if (g.first == 0) {
+          constexpr float kAny = std::numeric_limits<float>::infinity();
+          kernels().passes.real_sums(sums, width, scales->data(), -kAny, kAny, out);
+        } else {
+          for (std::size_t u = 0; u < width; ++u) {
+            out[u] += static_cast<float>(sums[u]) * (*scales)[u];
+          }
+        }
+      }
+    };
+    gemm_s8(inputs.count, inputs.values + inputs.firsts[i], inputs.stride, packed, start, add);
+  };
+  // A product of one matrix is divided among threads itself.
+  parallel_for(inputs.firsts.size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) multiply(i);
+  });
+  return true;
 }
 
 bool add_products(const std::int8_t* inputs, Index count, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to) {
-  std::optional<std::vector<float>> scales = column_scales(g);
-  if (!scales) return false;
-  const PackedS8 packed = packed_columns(g, *scales, rounding);
-  std::vector<std::int32_t> start;
-  for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
-  for (float& scale : *scales) scale *= params.scale();
-  gemm_s8(count, inputs, g.rows, packed, start, [&](Index begin, Index end, std::int32_t* sums) {
-    const std::size_t width = size_of(g.units);
-    for (Index i = begin; i < end; ++i, sums += g.units) {
-      float* const out = to + i * g.units;
-      if (g.first == 0) {
-        constexpr float kAny = std::numeric_limits<float>::infinity();
-        kernels().passes.real_sums(sums, width, scales->data(), -kAny, kAny, out);
-      } else {
-        for (std::size_t u = 0; u < width; ++u) {
-          out[u] += static_cast<float>(sums[u]) * (*scales)[u];
-        }
-      }
-    }
-  });
-  return true;
+  constexpr std::array<Index, 1> kOne = {0};
+  return add_products({inputs, count, g.rows, kOne}, params, g, RowGrid::whole(g.rows), rounding,
+                      to);
 }
 
 }  // namespace detail
@@ -214,14 +269,11 @@ std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel
   Tensor result({rows, inputs});
   float* const to = result.mutable_data();
   const PackedS8 weights(kernel.values.data(), inputs, units);
-  gemm_s8(rows, quantized->values.data(), units, weights, {},
+  gemm_s8(rows, quantized->values.get(), units, weights, {},
           [&](Index begin, Index end, std::int32_t* sums) {
             for (Index i = begin; i < end; ++i, sums += inputs) {
-              const float scale = quantized->scales[size_of(i)];
-              float* const out = to + i * inputs;
-              for (std::size_t j = 0; j < size_of(inputs); ++j) {
-                out[j] = static_cast<float>(sums[j]) * scale;
-              }
+              detail::write_real({sums, size_of(inputs)}, quantized->scales[size_of(i)],
+                                 to + i * inputs);
             }
           });
   return result;

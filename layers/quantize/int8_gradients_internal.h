@@ -1,13 +1,15 @@
 #pragma once
 
 #include <octet/core/conv2d_geometry.h>
-#include <octet/core/kernels/passes.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/quantize/int8_gradients.h>
+#include <octet/layers/quantize/tap_planes.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,7 +30,7 @@ inline CodeGrid gradient_grid(float scale) {
 
 /// A gradient as quantized values from -127 to 127 with a scale for each block of rows.
 struct QuantizedGradient {
-  std::vector<std::int8_t> values;
+  std::shared_ptr<std::int8_t[]> values;
   std::vector<float> scales;
 };
 
@@ -51,16 +53,39 @@ std::optional<std::vector<float>> column_scales(const GradientRows& g);
 /// 1 / scale of each.
 std::vector<float> reciprocals(std::span<const float> scales);
 
+/// Computes the real values of sums that share a scale.
+inline void write_real(std::span<const std::int32_t> sums, float scale, float* real) {
+  kernels().passes.scaled_sums(sums.data(), sums.size(), scale, real);
+}
+
 /// Writes the rows [begin, end), times `factors` of their columns, to `to`: rounded where that is
 /// at random.
 void write_scaled(const GradientRows& g, std::span<const float> factors,
                   const GradientRounding& rounding, Index begin, Index end, float* to);
 
+/// Writes the quantized values of g times `factors` of their columns, which are at most 127.
+void quantize_rows(const GradientRows& g, std::span<const float> factors,
+                   const GradientRounding& rounding, std::int8_t* to);
+
 /// to [columns, rows] = from [rows, columns].
 void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to);
 
-/// Adds the product of inputs [count, rows] and g, in real values, to `to`, or writes it there for
-/// the first rows of all. False where a value of g is not finite.
+/// Quantized inputs of a product as matrices [count, depth] of rows that lie `stride` apart: matrix
+/// i begins at values + firsts[i].
+struct InputRows {
+  const std::int8_t* values;
+  Index count;
+  Index stride;
+  std::span<const Index> firsts;
+};
+
+/// Adds the products [firsts, count, units] of inputs and g, whose rows stand on `grid`, in real
+/// values, to `to`, or writes them there for the first rows of all. False where a value of g is not
+/// finite.
+bool add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
+                  const RowGrid& grid, const GradientRounding& rounding, float* to);
+/// @overload
+/// For one matrix of inputs [count, g.rows].
 bool add_products(const std::int8_t* inputs, Index count, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to);
 
@@ -71,9 +96,11 @@ Index images_at_once(const Conv2DGeometry& geometry, Index of_image);
 /// The axis of the convolution that brings gradients back: one window for each input element.
 WindowAxis back(const WindowAxis& axis);
 
-/// Quantized values [images, height, width, units] with zeros between them, as many as the strides
-/// skip: the images that back() reads.
-std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, std::vector<std::int8_t> values);
+/// Whether the images that back() reads have zeros between the values of a gradient, as many as the
+/// strides skip.
+bool is_spread(const Conv2DGeometry& geometry);
+/// Quantized values [images, height, width, units] with those zeros.
+std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, const std::int8_t* values);
 
 /// A kernel [taps, inputs, units] as [inputs, taps, units].
 std::vector<std::int8_t> inputs_first(std::span<const std::int8_t> kernel, Index taps, Index units);

@@ -134,10 +134,10 @@ struct IntegerLinear::Operands {
     return {SumsGradient{rows, std::move(of_bias)}, std::move(learned_from)};
   }
 
-  /// Whether gradients_inside() can do without the sums: then it reads a gradient once.
-  bool reads_gradient_once() const {
-    return sums->reads_gradient_once() && !learned.wants_gradient() &&
-           rule.backward == Backward::float32;
+  /// Whether gradients_inside() does without the sums: then a byte for each stands for them.
+  bool reads_mask() const {
+    return !learned.wants_gradient() &&
+           (rule.backward != Backward::float32 || sums->reads_gradient_once());
   }
 
   /// How the input's and the kernel's gradients are rounded, each by random numbers of its own.
@@ -166,11 +166,16 @@ struct IntegerLinear::Operands {
     }
     return sums->kernel_gradient(x, g, finish);
   }
-  /// gradients() of g where `inside` is 1.
+  /// gradients() of g where `inside` is 1. In floats it is masked where it is read: once.
   std::vector<Tensor> gradients_inside(const Mask& inside, const Tensor& g) const {
-    const Tensor rows = detail::TensorAccess::view(g, {sums->rows(), kernel.dim(-1)});
-    ConvGradients all =
-        sums->gradients(x, lazy_masked(inside, rows), {to_input, true, bias.defined()});
+    const Tensor rows =
+        lazy_masked(inside, detail::TensorAccess::view(g, {sums->rows(), kernel.dim(-1)}));
+    if (rule.backward != Backward::float32) {
+      rows.data();
+      return gradients(
+          {rows, bias.defined() ? column_sums_of_lines(rows, sums->rows_per_line()) : Tensor()});
+    }
+    ConvGradients all = sums->gradients(x, rows, {to_input, true, bias.defined()});
     std::vector<Tensor> result = {std::move(all.x), std::move(all.kernel), std::move(all.bias)};
     mask(result[1]);
     learned.append_gradients(result, kernel, {});
@@ -335,7 +340,7 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
   const RealLimits codes = learned.passes_or(real_limits(output));
   const RealLimits activation = real_limits(activation_);
   const GradientWindow window{codes.lo, codes.hi, activation.lo, activation.hi};
-  if (records_gradient(read) && operands_->reads_gradient_once() && !learned.wants_gradient()) {
+  if (records_gradient(read) && operands_->reads_mask() && !learned.wants_gradient()) {
     // A byte for each sum: the sums are not needed any more.
     const auto inside = allocate_array<std::int8_t>(static_cast<std::size_t>(real_.size()));
     const Index width = real_.dim(1);

@@ -16,6 +16,7 @@ set(OCTET_CORE_TESTS
   core/kernels/passes_test.cpp
   core/kernels/prefetch_test.cpp
   core/kernels/training_passes_test.cpp
+  core/kernels/transpose_bytes_test.cpp
   core/log_test.cpp
   core/ops/activation_test.cpp
   core/ops/batch_norm_test.cpp

@@ -271,6 +271,8 @@ TEST_P(PassesTest, SumsBecomeClampedRealValues) {
     for (std::size_t i = 0; i < size; ++i) {
       EXPECT_EQ(real[i], std::clamp(static_cast<float>(acc[i]) * scales[i], -900.0F, 6e5F));
     }
+    passes().scaled_sums(acc.data(), size, 0.3F, real.data());
+    for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(real[i], static_cast<float>(acc[i]) * 0.3F);
   }
 }
 

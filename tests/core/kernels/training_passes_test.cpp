@@ -110,6 +110,27 @@ TEST_P(TrainingPassesTest, LimitsOfColumnsOfSums) {
   }
 }
 
+TEST_P(TrainingPassesTest, MagnitudesOfColumnsAreBitsAboveAllOfThemWhereNotFinite) {
+  for (const std::size_t columns : kSizes) {
+    for (const std::size_t rows : {1U, 2U, 9U}) {
+      std::vector<float> x = values(rows * columns, 4);
+      x[x.size() / 2] = -kInfinity;
+      x[x.size() - 1] = -NAN;
+      x[0] = -0.0F;
+      std::vector<std::int32_t> largest(columns);
+      passes().column_magnitudes(x.data(), rows, columns, largest.data());
+      for (std::size_t j = 0; j < columns; ++j) {
+        std::int32_t expected = 0;
+        for (std::size_t i = 0; i < rows; ++i) {
+          const auto bits = std::bit_cast<std::uint32_t>(x[i * columns + j]) & 0x7FFFFFFFU;
+          expected = std::max(expected, static_cast<std::int32_t>(bits));
+        }
+        EXPECT_EQ(largest[j], expected) << rows << " x " << columns << ", column " << j;
+      }
+    }
+  }
+}
+
 TEST_P(TrainingPassesTest, TotalsOfColumnsAreDoubles) {
   for (const std::size_t size : kSizes) {
     const std::size_t stride = size + 3;

@@ -22,13 +22,17 @@ struct Coded {
   float scale = 1.0F;
 };
 
-Coded coded(const std::vector<float>& values) {
+/// Codes of values times their factors.
+Coded coded(const std::vector<float>& values, const std::vector<float>& factors = {}) {
   Coded result;
+  const auto factor = [&](std::size_t i) { return factors.empty() ? 1.0F : factors[i]; };
   float largest = 0.0F;
-  for (const float value : values) largest = std::max(largest, std::abs(value));
-  if (largest > 0.0F) result.scale = largest / 127.0F;
-  for (const float value : values) {
-    result.codes.push_back(std::lround(value * (1.0F / result.scale)));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    largest = std::max(largest, std::abs(values[i] * factor(i)));
+  }
+  if (largest > 1e-30F) result.scale = largest / 127.0F;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    result.codes.push_back(std::lround(values[i] * (factor(i) * (1.0F / result.scale))));
   }
   return result;
 }
@@ -49,11 +53,6 @@ void for_each_tap(const Conv2DGeometry& c, const Take& take) {
   }
 }
 
-/// The channel that input i of unit u is.
-Index channel_of(const Conv2DGeometry& c, Index u, Index i) {
-  return u / c.filters_per_group() * c.channels_per_group() + i;
-}
-
 /// Quantized values of g of each image, of each pixel's value times the scale of its unit.
 std::vector<Coded> coded_images(const Tensor& g, Index images, const std::vector<float>& scales) {
   const Index units = g.dim(-1);
@@ -61,11 +60,12 @@ std::vector<Coded> coded_images(const Tensor& g, Index images, const std::vector
   std::vector<Coded> result;
   for (Index n = 0; n < images; ++n) {
     std::vector<float> values;
+    std::vector<float> factors;
     for (Index i = 0; i < of_image; ++i) {
-      values.push_back(g.span()[static_cast<std::size_t>(n * of_image + i)] *
-                       scale_of(scales, i % units));
+      values.push_back(g.span()[static_cast<std::size_t>(n * of_image + i)]);
+      factors.push_back(scale_of(scales, i % units));
     }
-    result.push_back(coded(values));
+    result.push_back(coded(values, factors));
   }
   return result;
 }
@@ -77,12 +77,12 @@ std::vector<float> naive_input(const Conv2DGeometry& c, const Tensor& g,
   const std::vector<Coded> images = coded_images(g, c.images, scales);
   std::vector<std::int64_t> sums(static_cast<std::size_t>(c.input_shape().size()));
   for_each_tap(c, [&](Index n, Index o, Index t, Index place) {
-    for (Index i = 0; i < c.channels_per_group(); ++i) {
+    for (Index i = 0; i < c.channels; ++i) {
       for (Index u = 0; u < c.filters; ++u) {
         const std::int8_t w =
-            kernel[static_cast<std::size_t>((t * c.channels_per_group() + i) * c.filters + u)];
+            kernel[static_cast<std::size_t>((t * c.channels + i) * c.filters + u)];
         const Index pixel = n * c.window.inputs() + place;
-        sums[static_cast<std::size_t>(pixel * c.channels + channel_of(c, u, i))] +=
+        sums[static_cast<std::size_t>(pixel * c.channels + i)] +=
             images[static_cast<std::size_t>(n)].codes[static_cast<std::size_t>(o * c.filters + u)] *
             w;
       }
@@ -108,11 +108,10 @@ std::vector<float> naive_kernel(const Conv2DGeometry& c, const std::vector<std::
     const Coded column = coded(values);
     std::vector<std::int64_t> sums(static_cast<std::size_t>(c.patch()));
     for_each_tap(c, [&](Index n, Index o, Index t, Index place) {
-      for (Index i = 0; i < c.channels_per_group(); ++i) {
+      for (Index i = 0; i < c.channels; ++i) {
         const Index pixel = n * c.window.inputs() + place;
-        const std::int8_t code =
-            x[static_cast<std::size_t>(pixel * c.channels + channel_of(c, u, i))];
-        sums[static_cast<std::size_t>(t * c.channels_per_group() + i)] +=
+        const std::int8_t code = x[static_cast<std::size_t>(pixel * c.channels + i)];
+        sums[static_cast<std::size_t>(t * c.channels + i)] +=
             (code - params.zero_point()) *
             column.codes[static_cast<std::size_t>(n * c.window.outputs() + o)];
       }
@@ -120,6 +119,55 @@ std::vector<float> naive_kernel(const Conv2DGeometry& c, const std::vector<std::
     for (std::size_t i = 0; i < sums.size(); ++i) {
       result[i * static_cast<std::size_t>(c.filters) + static_cast<std::size_t>(u)] =
           static_cast<float>(sums[i]) * (column.scale * params.scale());
+    }
+  }
+  return result;
+}
+
+/// Both gradients of a depthwise convolution: each unit of each image of g has a scale.
+struct Depthwise {
+  std::vector<float> input;
+  std::vector<float> kernel;
+};
+
+Depthwise naive_depthwise(const Conv2DGeometry& c, const std::vector<std::int8_t>& x,
+                          const QuantParams& params, const Tensor& g,
+                          const std::vector<std::int8_t>& kernel,
+                          const std::vector<float>& scales) {
+  const Index of_channel = c.filters_per_group();
+  const Index outputs = c.window.outputs();
+  Depthwise result{std::vector<float>(static_cast<std::size_t>(c.input_shape().size())),
+                   std::vector<float>(static_cast<std::size_t>(c.kernel_shape().size()))};
+  Conv2DGeometry one = c;
+  one.images = 1;
+  for (Index n = 0; n < c.images; ++n) {
+    for (Index u = 0; u < c.filters; ++u) {
+      std::vector<float> values;
+      for (Index o = 0; o < outputs; ++o) {
+        values.push_back(g.span()[static_cast<std::size_t>((n * outputs + o) * c.filters + u)]);
+      }
+      const Coded column = coded(values);
+      std::vector<std::int64_t> of_pixels(static_cast<std::size_t>(c.window.inputs()));
+      std::vector<std::int64_t> of_taps(static_cast<std::size_t>(c.window.taps()));
+      for_each_tap(one, [&](Index, Index o, Index t, Index place) {
+        const std::int64_t code = column.codes[static_cast<std::size_t>(o)];
+        const Index pixel = (n * c.window.inputs() + place) * c.channels + u / of_channel;
+        of_pixels[static_cast<std::size_t>(place)] +=
+            code * kernel[static_cast<std::size_t>(t * c.filters + u)];
+        of_taps[static_cast<std::size_t>(t)] +=
+            code * (x[static_cast<std::size_t>(pixel)] - params.zero_point());
+      });
+      for (Index p = 0; p < c.window.inputs(); ++p) {
+        const Index pixel = (n * c.window.inputs() + p) * c.channels + u / of_channel;
+        result.input[static_cast<std::size_t>(pixel)] +=
+            static_cast<float>(of_pixels[static_cast<std::size_t>(p)]) *
+            (column.scale * scale_of(scales, u));
+      }
+      for (Index t = 0; t < c.window.taps(); ++t) {
+        result.kernel[static_cast<std::size_t>(t * c.filters + u)] +=
+            static_cast<float>(of_taps[static_cast<std::size_t>(t)]) *
+            (column.scale * params.scale());
+      }
     }
   }
   return result;
@@ -152,11 +200,12 @@ TEST(Int8Gradients, OfDepthwiseConvolutionsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
     const auto scales = drawn_scales(c.filters, draw);
     const Tensor g = drawn_gradient(c.output_shape(), draw);
+    const Depthwise expected = naive_depthwise(c, x, params, g, kernel, scales);
     EXPECT_EQ(values_or_none(int8_depthwise_input_gradient(c, g, {kernel, scales}, {})),
-              naive_input(c, g, kernel, scales))
+              expected.input)
         << seed;
     EXPECT_EQ(values_or_none(int8_depthwise_kernel_gradient(c, x, params, g, {}, {})),
-              naive_kernel(c, x, params, g))
+              expected.kernel)
         << seed;
   }
 }
@@ -312,15 +361,25 @@ TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
         return int8_transposed_kernel_gradient(c, x, params, g, {}, {});
       },
       naive_transposed_kernel);
-  const WindowAxis pixel = slide_window(8, 1, 1, 1, Padding::same);
-  const Conv2DGeometry d{
-      .window = {pixel, pixel}, .images = 700, .channels = 16, .filters = 32, .groups = 16};
-  expect_sum_of_parts(
-      d, outputs * d.filters, d.input_shape(), d.output_shape(),
-      [&](const auto& x, const QuantParams& params, const Tensor& g) {
-        return int8_depthwise_kernel_gradient(d, x, params, g, {}, {});
-      },
-      naive_kernel);
+}
+
+TEST(Int8Gradients, AreZeroWhereScalesWouldLeaveFloat) {
+  const Conv2DGeometry c{.window = {}, .images = 3, .channels = 2, .filters = 2};
+  const Conv2DGeometry depthwise{
+      .window = {}, .images = 3, .channels = 2, .filters = 2, .groups = 2};
+  const QuantParams params = QuantParams::per_tensor(0.02F, 3);
+  const std::vector<std::int8_t> codes(6, 1);
+  const std::span<const std::int8_t> weights = std::span(codes).first(4);
+  const std::vector<float> scales = {0.5F};
+  const Tensor g = Tensor::from({3, 1, 1, 2}, {1e-40F, 0, 1e-38F, -1e-33F, 0, 1e-45F});
+  const auto expect_zeros = [](const std::optional<Tensor>& found) {
+    ASSERT_TRUE(found);
+    for (const float value : found->span()) EXPECT_EQ(value, 0.0F);
+  };
+  expect_zeros(int8_input_gradient(c, g, {weights, scales}, {}));
+  expect_zeros(int8_kernel_gradient(c, codes, params, g, {}, {}));
+  expect_zeros(int8_depthwise_input_gradient(depthwise, g, {weights.first(2), scales}, {}));
+  expect_zeros(int8_depthwise_kernel_gradient(depthwise, codes, params, g, {}, {}));
 }
 
 TEST(Int8Gradients, AreNoneWhereAValueIsNotFinite) {

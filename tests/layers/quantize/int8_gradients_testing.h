@@ -47,10 +47,14 @@ inline Window drawn_window(Draw& draw, Index most_dilation) {
 
 /// A convolution of drawn geometry, of one group.
 inline Conv2DGeometry drawn_geometry(Draw& draw, Index most_dilation = 2) {
+  // Some fill vectors, and what lies behind them.
+  const auto many = [&] {
+    return draw.between(0, 3) == 0 ? draw.between(8, 35) : draw.between(1, 5);
+  };
   return {.window = drawn_window(draw, most_dilation),
           .images = draw.between(1, 4),
-          .channels = draw.between(1, 5),
-          .filters = draw.between(1, 6)};
+          .channels = many(),
+          .filters = many()};
 }
 
 /// A depthwise convolution of drawn geometry, of one to three units for each channel.

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <octet/core/conv2d_geometry.h>
+
+#include <cstdint>
+#include <vector>
+
+// Images of a convolution by channel, so that the products of a tap with all outputs are one
+// product of matrices: the gradient of a kernel. See docs/backward.md.
+
+namespace octet::detail {
+
+/// Where the outputs of images stand among the rows of a product: in lines of `line` rows at
+/// distances of `line_pitch`, `lines` of them an image, and images at distances of `image_pitch`.
+/// The rows between them are zero, and so are those behind the last, up to `depth`.
+struct RowGrid {
+  Index line;
+  Index lines;
+  Index line_pitch;
+  Index image_pitch;
+  Index depth;
+
+  /// Rows that lie side by side.
+  static RowGrid whole(Index rows) { return {rows, 1, rows, rows, rows}; }
+};
+
+/// One axis of TapPlanes. Tap k of output o reads position o * stride + offset(k). Positions of the
+/// same rest of a division by the stride make a phase, in which a tap is a distance.
+class TapAxis {
+ public:
+  explicit TapAxis(const WindowAxis& axis);
+
+  /// Positions that each phase has on the grid: those that its taps read.
+  Index extent() const { return axis_.output + distance(axis_.kernel - 1); }
+  /// The rests that taps have.
+  const std::vector<Index>& phases() const { return phases_; }
+  /// Which of phases() tap k reads, and how far from its first position.
+  Index phase(Index k) const;
+  Index distance(Index k) const { return quotient(k) - quotient(0); }
+  /// The position in the image of the first position on the grid of a phase.
+  Index first(Index phase) const {
+    return quotient(0) * axis_.stride + phases_[static_cast<std::size_t>(phase)];
+  }
+  const WindowAxis& axis() const { return axis_; }
+
+ private:
+  Index offset(Index k) const { return k * axis_.dilation - axis_.before; }
+  /// offset(k) / stride, rounded down.
+  Index quotient(Index k) const { return (offset(k) - rest(k)) / axis_.stride; }
+  Index rest(Index k) const;
+
+  WindowAxis axis_;
+  std::vector<Index> phases_;
+};
+
+/// The planes [phases, channels, plane] of a convolution of one group: a plane holds the images of
+/// a channel and a phase one after the other on the grid of rows(), with room so that a tap's
+/// product may begin at its distance.
+class TapPlanes {
+ public:
+  /// The most images whose rows fit one product.
+  static Index most_images(const Conv2DGeometry& geometry);
+
+  explicit TapPlanes(const Conv2DGeometry& geometry);
+
+  const RowGrid& rows() const { return rows_; }
+  /// The distance of the planes of two channels.
+  Index plane() const { return plane_; }
+  /// Where the rows that a tap reads begin, in the plane of channel 0.
+  const std::vector<Index>& firsts() const { return firsts_; }
+
+  /// Returns the planes of images x [images, height, width, channels]; what lies outside is `zero`.
+  const std::int8_t* fill(const std::int8_t* x, std::int8_t zero);
+
+ private:
+  void fill_image(Index image, const std::int8_t* x);
+
+  Conv2DGeometry geometry_;
+  TapAxis y_;
+  TapAxis x_;
+  RowGrid rows_;
+  Index plane_;
+  std::vector<Index> firsts_;
+  std::vector<std::int8_t> planes_;
+};
+
+}  // namespace octet::detail
