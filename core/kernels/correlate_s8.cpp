@@ -9,7 +9,8 @@ namespace {
 
 /// Sums of one block of lines.
 constexpr Index kSumBytes = 16384;
-/// Shorter lines of outputs leave tiles half empty: rows of patches fill them.
+/// Shorter lines of outputs, or ones of less than a quarter of a tile's rows, leave tiles half
+/// empty: rows of patches fill them.
 constexpr Index kLeastOutputs = 4;
 /// Filters, rounded up to whole panels.
 Index padded_filters(const KernelTable& table, const Conv2DGeometry& geometry) {
@@ -25,7 +26,10 @@ Index even_rows(Index rows, Index most) { return divided_up(rows, divided_up(row
 bool CorrelationS8::is_suited(const Conv2DGeometry& geometry) {
   const KernelTable& table = kernels();
   const Window& window = geometry.window;
-  if (table.s8_window == nullptr || window.x.output < kLeastOutputs) return false;
+  const Index least = std::max<Index>(kLeastOutputs, table.s8_window_rows / 4);
+  if (table.s8_window == nullptr || window.x.output < least) return false;
+  // Pixels that are patches fill tiles without regard to lines.
+  if (geometry.is_matrix_product() && window.x.output < table.s8_window_rows) return false;
   // Between such windows lie pixels that would be prepared for nothing.
   if (window.y.stride > window.y.kernel || window.x.stride > window.x.kernel) return false;
   // Where this layout more than doubles a patch, gathered patches have far fewer numbers of

@@ -39,8 +39,9 @@ template <class Vector>
   const auto columns = static_cast<__mmask32>((std::uint64_t{1} << packing.valid) - 1U);
   __mmask16 clear = 0xFFFF;
   __m512i numbers[2][kRows];
+  const int halves = packing.valid > kLanes ? 2 : 1;
 #pragma GCC unroll 2
-  for (int h = 0; h < 2; ++h) {
+  for (int h = 0; h < halves; ++h) {
     const __m512 reciprocals = _mm512_loadu_ps(packing.reciprocals + h * kLanes);
     const auto existing = static_cast<__mmask16>(columns >> (h * kLanes));
 #pragma GCC unroll 4
@@ -55,8 +56,9 @@ template <class Vector>
   }
   if (__builtin_expect(clear != 0xFFFF, 0)) return false;
   const __m512i ones = _mm512_set1_epi8(1);
+  if (halves == 1) _mm512_storeu_si512(packing.codes + (k0 + 2) * kColumns, _mm512_setzero_si512());
 #pragma GCC unroll 2
-  for (int h = 0; h < 2; ++h) {
+  for (int h = 0; h < halves; ++h) {
     const __m512i codes = packed_by_columns(numbers[h], lo, hi);
     _mm512_storeu_si512(packing.codes + k0 * kColumns + h * kLanes * kRows, codes);
     __m512i sums = _mm512_loadu_si512(packing.sums + h * kLanes);

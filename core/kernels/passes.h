@@ -253,12 +253,13 @@ struct Passes {
   /// `rows` is at least 1.
   void (*column_limits)(const std::int32_t* x, Index stride, std::size_t rows, std::size_t columns,
                         std::int32_t* lowest, std::int32_t* highest);
+  /// mask = 1 where sums lie between the limits of their column, both included, else 0.
+  void (*mask_sums)(const std::int32_t* sums, std::size_t rows, std::size_t columns,
+                    const std::int32_t* lowest, const std::int32_t* highest, std::int8_t* mask);
   /// out = g where x is inside the window, else 0; `out` may be g itself.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);
-  /// mask = 1 where x is inside the window, else 0; and out = g where the mask is 1, else 0.
-  void (*window_mask)(const float* x, std::size_t size, const GradientWindow& window,
-                      std::int8_t* mask);
+  /// out = g where the mask is 1, else 0; `out` may be g itself.
   void (*masked_gradient)(const std::int8_t* mask, const float* g, std::size_t size, float* out);
   /// window_gradient for `rows` rows of `columns` elements; adds column j of `out`, which may be g
   /// itself, to sums[j], row by row.

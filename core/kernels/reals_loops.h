@@ -160,4 +160,42 @@ static void column_magnitudes(const float* x, std::size_t rows, std::size_t colu
   for_each_column<lanes>(width, ColumnMagnitudes{x, rows, width, largest});
 }
 
+struct MaskedSums {
+  const std::int32_t* sums;
+  std::size_t rows;
+  Index columns;
+  const std::int32_t* lowest;
+  const std::int32_t* highest;
+  std::int8_t* mask;
+
+  template <int width, int vectors>
+  [[gnu::always_inline]] void run(Index j) const {
+    using Vector = LanesOf<std::int32_t, width>;
+    Vector low[vectors], high[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      load(lowest + j + v * width, low[v]);
+      load(highest + j + v * width, high[v]);
+    }
+    Index at = j;
+    for (std::size_t i = 0; i < rows; ++i, at += columns) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        Vector sum;
+        load(sums + at + v * width, sum);
+        // Comparisons that hold are -1.
+        const Vector inside = -((sum >= low[v]) & (sum <= high[v]));
+        store(__builtin_convertvector(inside, LanesOf<std::int8_t, width>), mask + at + v * width);
+      }
+    }
+  }
+};
+
+template <int lanes>
+static void mask_sums(const std::int32_t* sums, std::size_t rows, std::size_t columns,
+                      const std::int32_t* lowest, const std::int32_t* highest, std::int8_t* mask) {
+  const auto width = static_cast<Index>(columns);
+  for_each_column<lanes>(width, MaskedSums{sums, rows, width, lowest, highest, mask});
+}
+
 }  // namespace octet::passes

@@ -47,17 +47,8 @@ static void window_gradient(const float* x, const float* g, std::size_t size,
   for_each_column<lanes>(static_cast<Index>(size), WindowGradient{x, g, window, out});
 }
 
-static void window_mask(const float* __restrict x, std::size_t size, const GradientWindow& window,
-                        std::int8_t* __restrict mask) {
-  const auto [lo, hi, above, below] = window;
-  for (std::size_t i = 0; i < size; ++i) {
-    const bool passes = (x[i] >= lo) & (x[i] <= hi) & (x[i] > above) & (x[i] < below);
-    mask[i] = passes ? 1 : 0;
-  }
-}
-
-static void masked_gradient(const std::int8_t* __restrict mask, const float* __restrict g,
-                            std::size_t size, float* __restrict out) {
+static void masked_gradient(const std::int8_t* __restrict mask, const float* g, std::size_t size,
+                            float* out) {
   for (std::size_t i = 0; i < size; ++i) out[i] = mask[i] != 0 ? g[i] : 0.0F;
 }
 

@@ -87,9 +87,6 @@ Tensor writable_gradient(const Tensor& g);
 
 /// Which elements of x are inside a window, a byte for each: a quarter of the memory of x.
 using Mask = std::shared_ptr<const std::int8_t[]>;
-/// Writes the mask of rows [begin, end).
-void write_mask(const TensorRows& x, Index begin, Index end, Index row,
-                const GradientWindow& window, std::int8_t* mask);
 /// g [..., row] where `inside` is 1, else 0, as it is read.
 Tensor lazy_masked(const Mask& inside, const Tensor& g);
 
@@ -98,6 +95,9 @@ Tensor lazy_masked(const Mask& inside, const Tensor& g);
 /// writable_gradient() gives.
 SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window,
                              const Tensor& to);
+
+/// Computes window_gradient() of what a mask was made of.
+SumsGradient masked_gradient(const Mask& inside, const Tensor& g, const Tensor& to);
 
 /// `bias` alone, where all of g [m, n] passes.
 Tensor column_sums(const Tensor& g);

@@ -45,18 +45,6 @@ constexpr Index kBlock = 4096;
 
 }  // namespace
 
-void write_mask(const TensorRows& x, Index begin, Index end, Index row,
-                const GradientWindow& window, std::int8_t* mask) {
-  const Index most = divided_up(kBlock, row);
-  const ScratchBuffer<float, GradientWindow> memory(x.scratch(most));
-  for (; begin < end; begin += most) {
-    const Index next = std::min(end, begin + most);
-    const auto size = static_cast<std::size_t>((next - begin) * row);
-    kernels().passes.window_mask(x.read(begin, next, memory.data()), size, window,
-                                 mask + begin * row);
-  }
-}
-
 Tensor lazy_masked(const Mask& inside, const Tensor& g) {
   const Index row = g.dim(-1);
   const auto grain = static_cast<std::size_t>(divided_up(kBlock, row) * row);

@@ -164,7 +164,7 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
   const CodeGrid grid{1.0F, zero_point, lo, hi};
   const bool each = channels_ > 1;
   if (each && rounding_ == Rounding::fp32) {
-    const RepeatedRow factors(factors_, std::max<std::size_t>(acc.size() / channels_, 1));
+    const RepeatedRow<float> factors(factors_, std::max<std::size_t>(acc.size() / channels_, 1));
     const std::size_t step = factors.rows() * channels_;
     for (std::size_t start = 0; start < acc.size(); start += step) {
       passes.requantize_each(acc.data() + start, std::min(step, acc.size() - start), factors.data(),

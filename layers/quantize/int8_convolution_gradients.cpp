@@ -1,3 +1,4 @@
+#include <octet/core/buffer.h>
 #include <octet/core/kernels/patches.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/parallel.h>
@@ -32,18 +33,21 @@ bool is_spread(const Conv2DGeometry& geometry) {
   return geometry.window.y.stride > 1 || geometry.window.x.stride > 1;
 }
 
-std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, const std::int8_t* values) {
+std::shared_ptr<const std::int8_t[]> spread(const Conv2DGeometry& geometry,
+                                            const std::int8_t* values) {
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& x = geometry.window.x;
   const Index height = back(y).input;
   const Index width = back(x).input;
-  std::vector<std::int8_t> result(size_of(geometry.images * height * width * geometry.filters));
+  const std::size_t size = size_of(geometry.images * height * width * geometry.filters);
+  auto result = allocate_array<std::int8_t>(size);
+  std::fill_n(result.get(), size, std::int8_t{0});
   const std::int8_t* from = values;
   for (Index n = 0; n < geometry.images; ++n) {
     for (Index oy = 0; oy < y.output; ++oy) {
       for (Index ox = 0; ox < x.output; ++ox, from += geometry.filters) {
         const Index pixel = (n * height + oy * y.stride) * width + ox * x.stride;
-        std::memcpy(result.data() + pixel * geometry.filters, from, size_of(geometry.filters));
+        std::memcpy(result.get() + pixel * geometry.filters, from, size_of(geometry.filters));
       }
     }
   }
@@ -131,11 +135,11 @@ std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const 
       .images = 1,
       .channels = geometry.filters,
       .filters = geometry.channels};
-  std::vector<std::int8_t> images;
-  if (detail::is_spread(geometry)) images = detail::spread(geometry, quantized->values.get());
+  std::shared_ptr<const std::int8_t[]> images = quantized->values;
+  if (detail::is_spread(geometry)) images = detail::spread(geometry, images.get());
   return real_sums_of_images(
       backwards, detail::turned(kernel.values, geometry.window.taps(), geometry.filters),
-      images.empty() ? quantized->values.get() : images.data(), quantized->scales);
+      images.get(), quantized->scales);
 }
 
 std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,

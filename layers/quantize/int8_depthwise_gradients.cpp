@@ -155,7 +155,7 @@ float unit_scale(std::span<const float> scales, std::size_t unit) {
 void write_real_units(const std::int32_t* sums, Index count, std::span<const float> scales,
                       float* to) {
   constexpr float kAny = std::numeric_limits<float>::infinity();
-  const RepeatedRow repeated(scales, size_of(count));
+  const RepeatedRow<float> repeated(scales, size_of(count));
   const auto units = static_cast<Index>(scales.size());
   const auto step = static_cast<Index>(repeated.rows());
   for (Index i = 0; i < count; i += step) {
@@ -188,11 +188,11 @@ std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geomet
   const auto write_image = [&](Index n, std::span<const float> scales, const std::int8_t* values) {
     std::vector<float> factors(scales.begin(), scales.end());
     for (std::size_t u = 0; u < factors.size(); ++u) factors[u] *= unit_scale(kernel.scales, u);
-    std::vector<std::int8_t> apart;
+    std::shared_ptr<const std::int8_t[]> apart;
     if (detail::is_spread(one)) apart = detail::spread(one, values);
     float* const image = to + n * geometry.window.inputs() * geometry.channels;
     products.for_blocks(
-        1, apart.empty() ? values : apart.data(),
+        1, apart == nullptr ? values : apart.get(),
         [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write) {
           const ScratchBuffer<std::int32_t, KernelProducts> sums(size_of((end - begin) * units));
           write(sums.data());

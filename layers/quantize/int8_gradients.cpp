@@ -190,7 +190,8 @@ void quantize_rows(const GradientRows& g, std::span<const float> factors,
     kernels().passes.quantize_away(scaled.data(), count, gradient_grid(1.0F), to);
     return;
   }
-  const RepeatedRow repeated(factors, size_of(std::max<Index>(1, kMostSideBySide / g.units)));
+  const RepeatedRow<float> repeated(factors,
+                                    size_of(std::max<Index>(1, kMostSideBySide / g.units)));
   for_rows_side_by_side(g.rows, g.units, [&](Index first, Index rows, Index columns) {
     kernels().passes.quantize_columns(g.values + first * g.units, size_of(rows), size_of(columns),
                                       repeated.data(), to + first * g.units);

@@ -100,7 +100,8 @@ WindowAxis back(const WindowAxis& axis);
 /// strides skip.
 bool is_spread(const Conv2DGeometry& geometry);
 /// Quantized values [images, height, width, units] with those zeros.
-std::vector<std::int8_t> spread(const Conv2DGeometry& geometry, const std::int8_t* values);
+std::shared_ptr<const std::int8_t[]> spread(const Conv2DGeometry& geometry,
+                                            const std::int8_t* values);
 
 /// A kernel [taps, inputs, units] as [inputs, taps, units].
 std::vector<std::int8_t> inputs_first(std::span<const std::int8_t> kernel, Index taps, Index units);

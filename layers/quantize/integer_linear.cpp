@@ -12,6 +12,7 @@
 #include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/real_sums.h>
 #include <octet/layers/quantize/step_rules.h>
+#include <octet/layers/quantize/sums_inside.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/fully_connected.h>
@@ -62,6 +63,12 @@ struct IntegerLinear::Operands {
     return weight_params.scale(weight_params.per_channel() ? unit : 0);
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(-1)); }
+  /// What one of a sum is worth, for each unit.
+  std::vector<float> sum_scales() const {
+    std::vector<float> scales(units());
+    for (std::size_t j = 0; j < scales.size(); ++j) scales[j] = input_scale * weight_scale(j);
+    return scales;
+  }
 
   /// The limits within which the weights of a unit pass their gradient. With an observed range they
   /// lie half a step beyond the real values of qmin and qmax, where clamping begins. Clipping
@@ -168,13 +175,13 @@ struct IntegerLinear::Operands {
   }
   /// gradients() of g where `inside` is 1. In floats it is masked where it is read: once.
   std::vector<Tensor> gradients_inside(const Mask& inside, const Tensor& g) const {
-    const Tensor rows =
-        lazy_masked(inside, detail::TensorAccess::view(g, {sums->rows(), kernel.dim(-1)}));
+    const Shape shape{sums->rows(), kernel.dim(-1)};
     if (rule.backward != Backward::float32) {
-      rows.data();
+      const Tensor to = writable_gradient(g).reshape(shape);
       return gradients(
-          {rows, bias.defined() ? column_sums_of_lines(rows, sums->rows_per_line()) : Tensor()});
+          masked_gradient_of_lines(inside, g.reshape(shape), sums->rows_per_line(), to));
     }
+    const Tensor rows = lazy_masked(inside, detail::TensorAccess::view(g, shape));
     ConvGradients all = sums->gradients(x, rows, {to_input, true, bias.defined()});
     std::vector<Tensor> result = {std::move(all.x), std::move(all.kernel), std::move(all.bias)};
     mask(result[1]);
@@ -244,10 +251,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   const WeightedSums& products = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 
-  std::vector<float> scales(operands->units());
-  for (std::size_t j = 0; j < scales.size(); ++j) {
-    scales[j] = grid.scale() * operands->weight_scale(j);
-  }
+  std::vector<float> scales = operands->sum_scales();
   const RealLimits clamp = real_limits(activation_);
   const detail::StoredIntegers stored = integers_of(x, grid);
   const auto* const x_codes = stored.as<std::int8_t>();
@@ -343,10 +347,9 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
   if (records_gradient(read) && operands_->reads_mask() && !learned.wants_gradient()) {
     // A byte for each sum: the sums are not needed any more.
     const auto inside = allocate_array<std::int8_t>(static_cast<std::size_t>(real_.size()));
-    const Index width = real_.dim(1);
-    const TensorRows reals(real_, width);
+    const SumsInside limits(operands_->sum_scales(), activation, window);
     const Tensor y = requantized(output, activation_, [&](Index begin, Index end) {
-      write_mask(reals, begin, end, width, window, inside.get());
+      limits.write_mask(sums_.get(), begin, end, inside.get());
     });
     const auto backward = [operands = operands_, inside = Mask(inside),
                            count = learned.parameters.size()](const Tensor& gradient) {

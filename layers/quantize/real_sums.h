@@ -42,7 +42,7 @@ class RealForm {
   static constexpr std::size_t kMostRepeated = 512;
 
   std::vector<float> scales_;
-  RepeatedRow repeated_;
+  RepeatedRow<float> repeated_;
   RealLimits clamp_;
 };
 

@@ -37,22 +37,32 @@ Index TapPlanes::most_images(const Conv2DGeometry& geometry) {
   return std::max<Index>(1, (PackedS8::kMostInputs - kDepthStep) / rows);
 }
 
-TapPlanes::TapPlanes(const Conv2DGeometry& geometry)
-    : geometry_(geometry), y_(geometry.window.y), x_(geometry.window.x) {
-  assert(geometry.groups == 1);
-  const Index of_image = y_.extent() * x_.extent();
-  rows_ = {.line = x_.axis().output,
-           .lines = y_.axis().output,
-           .line_pitch = x_.extent(),
-           .image_pitch = of_image,
-           .depth = rounded_up(geometry.images * of_image)};
-  const auto distance = [&](Index ky, Index kx) {
-    return y_.distance(ky) * rows_.line_pitch + x_.distance(kx);
-  };
-  plane_ = rounded_up(rows_.depth + distance(y_.axis().kernel - 1, x_.axis().kernel - 1));
+RowGrid TapPlanes::grid(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x) {
+  const Index of_image = y.extent() * x.extent();
+  return {.line = x.axis().output,
+          .lines = y.axis().output,
+          .line_pitch = x.extent(),
+          .image_pitch = of_image,
+          .depth = rounded_up(geometry.images * of_image)};
+}
+
+Index TapPlanes::plane_size(Index farthest) const {
+  const Index size = rounded_up(rows_.depth + farthest);
   // An odd number of cache lines: channels at distances of a power of two would share sets of the
   // cache.
-  if (plane_ / kDepthStep % 2 == 0) plane_ += kDepthStep;
+  return size / kDepthStep % 2 == 0 ? size + kDepthStep : size;
+}
+
+TapPlanes::TapPlanes(const Conv2DGeometry& geometry)
+    : geometry_(geometry),
+      y_(geometry.window.y),
+      x_(geometry.window.x),
+      rows_(grid(geometry, y_, x_)),
+      plane_(plane_size(distance(y_.axis().kernel - 1, x_.axis().kernel - 1))),
+      size_(y_.phases().size() * x_.phases().size() *
+            static_cast<std::size_t>(geometry.channels * plane_)),
+      planes_(size_) {
+  assert(geometry.groups == 1);
   const auto phases_x = static_cast<Index>(x_.phases().size());
   for (Index ky = 0; ky < y_.axis().kernel; ++ky) {
     for (Index kx = 0; kx < x_.axis().kernel; ++kx) {
@@ -63,8 +73,7 @@ TapPlanes::TapPlanes(const Conv2DGeometry& geometry)
 }
 
 const std::int8_t* TapPlanes::fill(const std::int8_t* x, std::int8_t zero) {
-  const std::size_t phases = y_.phases().size() * x_.phases().size();
-  planes_.assign(phases * static_cast<std::size_t>(geometry_.channels * plane_), zero);
+  std::fill_n(planes_.data(), size_, zero);
   const auto image = static_cast<std::size_t>(geometry_.window.inputs() * geometry_.channels);
   parallel_for(static_cast<std::size_t>(geometry_.images),
                parallel_grain(Work::write_floats, image), [&](std::size_t begin, std::size_t end) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/buffer.h>
 #include <octet/core/conv2d_geometry.h>
 
 #include <cstdint>
@@ -55,7 +56,7 @@ class TapAxis {
 
 /// The planes [phases, channels, plane] of a convolution of one group: a plane holds the images of
 /// a channel and a phase one after the other on the grid of rows(), with room so that a tap's
-/// product may begin at its distance.
+/// product may begin at its distance. For the thread that made it.
 class TapPlanes {
  public:
   /// The most images whose rows fit one product.
@@ -73,6 +74,11 @@ class TapPlanes {
   const std::int8_t* fill(const std::int8_t* x, std::int8_t zero);
 
  private:
+  static RowGrid grid(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x);
+  Index distance(Index ky, Index kx) const {
+    return y_.distance(ky) * rows_.line_pitch + x_.distance(kx);
+  }
+  Index plane_size(Index farthest) const;
   void fill_image(Index image, const std::int8_t* x);
 
   Conv2DGeometry geometry_;
@@ -81,7 +87,8 @@ class TapPlanes {
   RowGrid rows_;
   Index plane_;
   std::vector<Index> firsts_;
-  std::vector<std::int8_t> planes_;
+  std::size_t size_;
+  ScratchBuffer<std::int8_t, TapAxis> planes_;
 };
 
 }  // namespace octet::detail

@@ -37,20 +37,27 @@ TEST_P(TrainingPassesTest, GradientsPassInsideTheWindowOnly) {
   }
 }
 
-TEST_P(TrainingPassesTest, AMaskIsTheWindowInBytes) {
-  for (const std::size_t size : kSizes) {
-    std::vector<float> x = awkward(size, 1.0F);
-    x[0] = 2.0F;
-    const std::vector<float> g = awkward(size, 0.5F);
-    const GradientWindow window{-2.0F, 2.0F, -0.5F, kInfinity};
-    std::vector<std::int8_t> mask(size, 5);
-    passes().window_mask(x.data(), size, window, mask.data());
-    std::vector<float> expected(size), found(size);
-    passes().window_gradient(x.data(), g.data(), size, window, expected.data());
-    passes().masked_gradient(mask.data(), g.data(), size, found.data());
-    for (std::size_t i = 0; i < size; ++i) {
-      EXPECT_EQ(mask[i], x[i] > -0.5F && x[i] <= 2.0F ? 1 : 0) << x[i];
+TEST_P(TrainingPassesTest, AMaskIsOfSumsBetweenLimitsOfTheirColumn) {
+  for (const std::size_t columns : kSizes) {
+    std::vector<std::int32_t> sums(3 * columns);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i] = static_cast<std::int32_t>(Random(4).bits(i) % 9) - 4;
     }
+    std::vector<std::int32_t> lowest(columns, -2);
+    const std::vector<std::int32_t> highest(columns, 3);
+    lowest[columns - 1] = 4;
+    sums[0] = std::numeric_limits<std::int32_t>::min();
+    std::vector<std::int8_t> mask(sums.size(), 5);
+    passes().mask_sums(sums.data(), 3, columns, lowest.data(), highest.data(), mask.data());
+    const std::vector<float> g = awkward(sums.size(), 0.5F);
+    std::vector<float> expected(g.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const bool inside = sums[i] >= lowest[i % columns] && sums[i] <= highest[i % columns];
+      EXPECT_EQ(mask[i], inside ? 1 : 0) << sums[i] << ", column " << i % columns;
+      expected[i] = inside ? g[i] : 0.0F;
+    }
+    std::vector<float> found = g;
+    passes().masked_gradient(mask.data(), found.data(), found.size(), found.data());
     EXPECT_TRUE(same_bytes(found, expected));
   }
 }

@@ -158,8 +158,10 @@ TEST(TensorRows, OfAMaskedGradientAreThoseInsideTheWindow) {
   const GradientWindow window{-1.0F, 1.5F, -0.5F, 2.0F};
   const Tensor expected = inside_window(x, g, window);
   const std::shared_ptr<std::int8_t[]> mask(new std::int8_t[12000]);
-  write_mask(TensorRows(x, 6), 0, 11, 6, window, mask.get());
-  write_mask(TensorRows(x, 6), 11, 2000, 6, window, mask.get());
+  for (std::ptrdiff_t i = 0; i < 12000; ++i) {
+    const float v = x.data()[i];
+    mask[i] = v >= window.lo && v <= window.hi && v > window.above && v < window.below ? 1 : 0;
+  }
   const Tensor found = lazy_masked(mask, g);
   const TensorRows rows(found, 6);
   ASSERT_TRUE(rows.computes());
@@ -167,6 +169,13 @@ TEST(TensorRows, OfAMaskedGradientAreThoseInsideTheWindow) {
   const float *const part = rows.read(11, 31, memory.data());
   EXPECT_TRUE(std::equal(part, part + 120, expected.data() + 66));
   expect_tensor(found, expected.shape(), values_of(expected));
+  const SumsGradient sums = window_gradient(x, g, window, Tensor(g.shape()));
+  for (const bool in_place : {false, true}) {
+    const Tensor own = Tensor::from(g.shape(), values_of(g));
+    const SumsGradient masked = masked_gradient(mask, own, in_place ? own : Tensor(g.shape()));
+    expect_tensor(masked.sums, expected.shape(), values_of(expected));
+    expect_tensor(masked.bias, {6}, values_of(sums.bias));
+  }
 }
 
 TEST(TensorRows, GradientsThatNobodyWantsAreUndefined) {
