@@ -17,6 +17,38 @@ Index padded_filters(const KernelTable& table, const Conv2DGeometry& geometry) {
   return divided_up(geometry.filters_per_group(), table.s8_cols) * table.s8_cols;
 }
 
+PatchLayout layout_of(const Conv2DGeometry& geometry, const S8Windows& windows) {
+  const Index group = windows.group;
+  const Index channels = geometry.channels_per_group();
+  const bool whole_lines = geometry.groups == 1 && geometry.window.x.dilation == 1;
+  const Index piece = whole_lines ? geometry.window.x.kernel * channels : channels;
+  return {geometry.patch() / piece, piece, divided_up(piece, group) * group};
+}
+
+/// Whether the layout does not more than double a patch: gathered patches have far fewer numbers of
+/// padding then.
+bool fits(const S8Windows& windows, const Conv2DGeometry& geometry) {
+  if (windows.tile == nullptr) return false;
+  const Index gathered = divided_up(geometry.patch(), Index{8}) * 8;
+  return layout_of(geometry, windows).depth() <= 2 * gathered;
+}
+
+/// The tiles of this machine's code path that a convolution takes, if any.
+const S8Windows* windows_for(const Conv2DGeometry& geometry) {
+  const KernelTable& table = kernels();
+  const Window& window = geometry.window;
+  // Between such windows lie pixels that would be prepared for nothing.
+  if (window.y.stride > window.y.kernel || window.x.stride > window.x.kernel) return nullptr;
+  // Pixels that are patches fill tiles of products without regard to lines.
+  if (geometry.is_matrix_product() && window.x.output < table.s8_windows.rows) return nullptr;
+  for (const S8Windows* windows : {&table.s8_windows, &table.s8_small_windows}) {
+    if (!fits(*windows, geometry)) continue;
+    const Index least = std::max<Index>(kLeastOutputs, windows->rows / 4);
+    return window.x.output < least ? nullptr : windows;
+  }
+  return nullptr;
+}
+
 /// The rows that each tile takes where as few tiles of at most `most` rows as can be share `rows`
 /// rows evenly.
 Index even_rows(Index rows, Index most) { return divided_up(rows, divided_up(rows, most)); }
@@ -24,25 +56,11 @@ Index even_rows(Index rows, Index most) { return divided_up(rows, divided_up(row
 }  // namespace
 
 bool CorrelationS8::is_suited(const Conv2DGeometry& geometry) {
-  const KernelTable& table = kernels();
-  const Window& window = geometry.window;
-  const Index least = std::max<Index>(kLeastOutputs, table.s8_window_rows / 4);
-  if (table.s8_window == nullptr || window.x.output < least) return false;
-  // Pixels that are patches fill tiles without regard to lines.
-  if (geometry.is_matrix_product() && window.x.output < table.s8_window_rows) return false;
-  // Between such windows lie pixels that would be prepared for nothing.
-  if (window.y.stride > window.y.kernel || window.x.stride > window.x.kernel) return false;
-  // Where this layout more than doubles a patch, gathered patches have far fewer numbers of
-  // padding.
-  return layout(geometry).depth() <= 2 * divided_up(geometry.patch(), Index{8}) * 8;
+  return windows_for(geometry) != nullptr;
 }
 
 PatchLayout CorrelationS8::layout(const Conv2DGeometry& geometry) {
-  const Index group = kernels().s8_window_group;
-  const Index channels = geometry.channels_per_group();
-  const bool whole_lines = geometry.groups == 1 && geometry.window.x.dilation == 1;
-  const Index piece = whole_lines ? geometry.window.x.kernel * channels : channels;
-  return {geometry.patch() / piece, piece, divided_up(piece, group) * group};
+  return layout_of(geometry, *windows_for(geometry));
 }
 
 std::size_t CorrelationS8::bytes(const Conv2DGeometry& geometry) {
@@ -52,13 +70,14 @@ std::size_t CorrelationS8::bytes(const Conv2DGeometry& geometry) {
   return static_cast<std::size_t>(geometry.groups) *
              (PackedS8::bytes(geometry.filters_per_group(), patch.depth()) +
               starts * sizeof(std::int32_t)) +
-         static_cast<std::size_t>(patch.depth() / table.s8_window_group) * sizeof(Index);
+         static_cast<std::size_t>(patch.depth() / windows_for(geometry)->group) * sizeof(Index);
 }
 
 CorrelationS8::CorrelationS8(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
                              std::span<const std::int32_t> bias, std::int32_t zero_point)
     : geometry_(geometry),
       kernels_(&kernels()),
+      windows_(windows_for(geometry)),
       groups_(std::move(groups)),
       padding_(static_cast<std::int8_t>(zero_point)) {
   const Window& window = geometry.window;
@@ -71,7 +90,7 @@ CorrelationS8::CorrelationS8(const Conv2DGeometry& geometry, std::vector<PackedS
     const Index line = p / pieces_per_line * window.y.dilation;
     const Index pixel = p % pieces_per_line * window.x.dilation;
     const Index first = line * line_codes() + pixel * geometry.channels;
-    for (Index i = 0; i < patch.padded; i += kernels_->s8_window_group) {
+    for (Index i = 0; i < patch.padded; i += windows_->group) {
       offsets_.push_back((first + i) * kernels_->s8_x_bytes);
     }
   }
@@ -80,7 +99,7 @@ CorrelationS8::CorrelationS8(const Conv2DGeometry& geometry, std::vector<PackedS
   starts_.resize(groups_.size() * padded);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (std::size_t u = 0; u < filters; ++u) {
-      const std::int64_t zero = zero_point + kernels_->s8.offset;
+      const std::int64_t zero = zero_point + windows_->offset;
       const std::int64_t start =
           (bias.empty() ? 0 : bias[g * filters + u]) - zero * groups_[g].row_sums()[u];
       // Only the sum with the product of codes has to fit: that one is exact modulo 2^32.
@@ -101,7 +120,7 @@ Index CorrelationS8::lines_read(Index lines) const {
 
 Index CorrelationS8::padded_codes(Index lines) const {
   // Tiles read a group at a time, behind the last pixel too.
-  return lines_read(lines) * line_codes() + kernels_->s8_window_group;
+  return lines_read(lines) * line_codes() + windows_->group;
 }
 
 std::size_t CorrelationS8::thread_bytes() const {
@@ -119,7 +138,7 @@ void CorrelationS8::prepare(const std::int8_t* codes, Index count, std::uint8_t*
   if (kernels_->s8_x_bytes == 2) {
     kernels_->passes.widen_codes(codes, size, reinterpret_cast<std::int16_t*>(to));
   } else {
-    kernels_->passes.shift_codes(codes, size, kernels_->s8.offset, to);
+    kernels_->passes.shift_codes(codes, size, windows_->offset, to);
   }
 }
 
@@ -129,8 +148,7 @@ void CorrelationS8::fill_padding(std::uint8_t* codes, Index begin, Index end) co
     auto* wide = reinterpret_cast<std::int16_t*>(codes);
     std::fill(wide + begin, wide + end, std::int16_t{padding_});
   } else {
-    std::fill(codes + begin, codes + end,
-              static_cast<std::uint8_t>(padding_ + kernels_->s8.offset));
+    std::fill(codes + begin, codes + end, static_cast<std::uint8_t>(padding_ + windows_->offset));
   }
 }
 
@@ -184,14 +202,14 @@ void CorrelationS8::sums(const Lines& lines, Index group, std::int32_t* to, Inde
   for (Index j = 0; j < filters; j += cols, tile.start += cols) {
     tile.cols = static_cast<int>(std::min(cols, filters - j));
     const bool narrow = 2 * tile.cols <= cols;
-    const Index height = even_rows(
-        window.x.output, narrow ? kernels_->s8_narrow_window_rows : kernels_->s8_window_rows);
+    const Index height =
+        even_rows(window.x.output, narrow ? windows_->narrow_rows : windows_->rows);
     for (Index m = 0; m < lines.count_; ++m) {
       for (Index n = 0; n < window.x.output; n += height) {
         tile.rows = static_cast<int>(std::min(height, window.x.output - n));
         tile.x = pixels + m * line + n * tile.x_stride;
         tile.sums = to + (m * window.x.output + n) * stride + j;
-        kernels_->s8_window(tile);
+        windows_->tile(tile);
       }
     }
     tile.panel += weights.padded_depth() * cols * kernels_->s8_w_bytes;

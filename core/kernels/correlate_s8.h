@@ -75,6 +75,7 @@ class CorrelationS8 {
 
   Conv2DGeometry geometry_;
   const KernelTable* kernels_;
+  const S8Windows* windows_;
   std::vector<PackedS8> groups_;
   std::int8_t padding_;
   Index block_lines_;

@@ -80,7 +80,7 @@ struct S8Tile {
 
 /// One tile of an int8 convolution, whose rows are outputs of one line: sums[r, j] = start[j] + sum
 /// over i < groups of the products of group i of row r with group i of the panel, modulo 2^32, for
-/// r < rows and j < cols <= s8_cols. A group is s8_window_group prepared codes at
+/// r < rows and j < cols <= s8_cols. A group is S8Windows::group prepared codes at
 /// x + r * x_stride + offsets[i].
 struct S8WindowTile {
   int rows = 0;
@@ -110,6 +110,19 @@ struct S8Tiles {
   void (*end)() = nullptr;
   /// Cache lines that a tile prefetches for every s8_depth_step of depth.
   int prefetch_lines = 0;
+};
+
+/// Tiles of int8 convolutions that read pixels in place.
+struct S8Windows {
+  /// Null: there are none.
+  void (*tile)(const S8WindowTile& tile) = nullptr;
+  /// The codes of a group.
+  int group = 0;
+  /// The most rows: of more than half the columns of a panel, and of fewer.
+  int rows = 0;
+  int narrow_rows = 0;
+  /// Added to every code of x, as in S8Tiles.
+  int offset = 0;
 };
 
 /// The largest tiles of any code path: the drivers' buffers for partial panels have these sizes.
@@ -149,13 +162,10 @@ struct KernelTable {
   int s8_x_bytes;
   int s8_w_bytes;
   S8Tiles s8;
-  /// Tiles of int8 convolutions that read pixels in place, the codes of a group, and their most
-  /// rows: of more than half the columns of a panel, and of fewer. Null: convolutions gather
-  /// patches.
-  void (*s8_window)(const S8WindowTile& tile) = nullptr;
-  int s8_window_group = 0;
-  int s8_window_rows = 0;
-  int s8_narrow_window_rows = 0;
+  /// Tiles of int8 convolutions, and those of convolutions for which groups of the first ones are
+  /// too long. Without either, convolutions gather patches.
+  S8Windows s8_windows = {};
+  S8Windows s8_small_windows = {};
 
   /// Elementwise and packing loops.
   Passes passes;

@@ -180,10 +180,11 @@ constexpr KernelTable kTable = {
     .s8_x_bytes = sizeof(Weight),
     .s8_w_bytes = sizeof(Weight),
     .s8 = {.offset = kS8Offset, .whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
-    .s8_window = window_tile,
-    .s8_window_group = kS8Group,
-    .s8_window_rows = kS8Rows,
-    .s8_narrow_window_rows = kNarrowWindowRows,
+    .s8_windows = {.tile = window_tile,
+                   .group = kS8Group,
+                   .rows = kS8Rows,
+                   .narrow_rows = kNarrowWindowRows,
+                   .offset = kS8Offset},
     .passes = passes::all<kSizes, Weight>()};
 static_assert(fits_tile_buffers(kTable));
 

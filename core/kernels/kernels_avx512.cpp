@@ -352,10 +352,11 @@ constexpr KernelTable kTable = {.isa = kIsa,
                                        .whole = tiles::dispatch_s8_rows<S8Whole, kS8Rows>,
                                        .part = tiles::dispatch_s8_rows<S8Part, kS8Rows>,
                                        .prefetch_lines = kPrefetchLines},
-                                .s8_window = window_tile,
-                                .s8_window_group = kS8Group,
-                                .s8_window_rows = kS8Rows,
-                                .s8_narrow_window_rows = kNarrowWindowRows,
+                                .s8_windows = {.tile = window_tile,
+                                               .group = kS8Group,
+                                               .rows = kS8Rows,
+                                               .narrow_rows = kNarrowWindowRows,
+                                               .offset = kS8Offset},
                                 .passes = kPasses};
 static_assert(fits_tile_buffers(kTable));
 
@@ -370,10 +371,11 @@ constexpr KernelTable amx_table() {
               .part = amx::multiply_tile,
               .end = amx::end,
               .prefetch_lines = amx::kPrefetchLines};
-  table.s8_window = amx::window_tile;
-  table.s8_window_group = amx::kDepthStep;
-  table.s8_window_rows = amx::kRows;
-  table.s8_narrow_window_rows = amx::kRows;
+  table.s8_small_windows = table.s8_windows;
+  table.s8_windows = {.tile = amx::window_tile,
+                      .group = amx::kDepthStep,
+                      .rows = amx::kRows,
+                      .narrow_rows = amx::kRows};
   table.s8_few_rows = kFewRows;
   table.s8_few = {.offset = kS8Offset,
                   .whole = tiles::dispatch_s8_rows<S8Whole, kFewRows>,

@@ -7,7 +7,7 @@
 
 namespace octet::tiles {
 
-/// A tile of KernelTable::s8_window with `vectors` vectors of V::kLanes columns. A vector of
+/// A tile of S8Windows with `vectors` vectors of V::kLanes columns. A vector of
 /// weights takes V::kWeightBytes of a panel, whose rows lie V::kPanelRow bytes apart. V::store
 /// writes the first `count` lanes.
 template <class V, int vectors>

@@ -153,17 +153,18 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
   if (outputs > detail::kMostExactRows) return std::nullopt;
   const Index together = std::min(detail::images_at_once(geometry, patch * outputs),
                                   detail::TapPlanes::most_images(geometry));
+  if (together == 0) return std::nullopt;
   Tensor result(geometry.kernel_shape());
   for (Index begin = 0; begin < geometry.images; begin += together) {
     const Conv2DGeometry some = with_images(geometry, std::min(together, geometry.images - begin));
     detail::TapPlanes planes(some);
-    const std::int8_t* const values =
+    const detail::InputRows inputs =
         planes.fill(x.data() + begin * geometry.window.inputs() * geometry.channels,
                     static_cast<std::int8_t>(params.zero_point()));
     const Index first = begin * outputs * geometry.filters;
     const detail::GradientRows part{g.data() + first, some.rows(), geometry.filters, first};
-    if (!detail::add_products({values, geometry.channels, planes.plane(), planes.firsts()}, params,
-                              part, planes.rows(), rounding, result.mutable_data())) {
+    if (!detail::add_products(inputs, params, part, planes.rows(), rounding,
+                              result.mutable_data())) {
       return std::nullopt;
     }
   }

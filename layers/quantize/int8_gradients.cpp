@@ -48,8 +48,8 @@ void write_magnitudes(const GradientRows& g, std::span<float> largest) {
   });
 }
 
-/// The scale of quantized values of which the largest stands for `largest`. Of smaller ones than
-/// the least, 1 / scale would leave float: they are 0.
+/// The scale of quantized values of which the largest stands for `largest`. Up to kLeast all become
+/// 0, because 1 / scale would leave float.
 float scale_for(float largest) {
   constexpr float kLeast = 1e-30F;
   return largest > kLeast ? largest / static_cast<float>(kLargestGradient) : 1.0F;
@@ -219,10 +219,10 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
   for (float& scale : *scales) scale *= params.scale();
   const std::size_t width = size_of(g.units);
   const auto multiply = [&](std::size_t i) {
-    float* const all = to + i * size_of(inputs.count) * width;
+    float* const all = to + inputs.results[i] * g.units;
     const auto add = [&](Index begin, Index end, std::int32_t* sums) {
       for (Index row = begin; row < end; ++row, sums += g.units) {
-        float* const out = all + row * g.units;
+        float* const out = all + row * inputs.result_step * g.units;
         if (g.first == 0) {
           constexpr float kAny = std::numeric_limits<float>::infinity();
           kernels().passes.real_sums(sums, width, scales->data(), -kAny, kAny, out);
@@ -235,18 +235,20 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
     };
     gemm_s8(inputs.count, inputs.values + inputs.firsts[i], inputs.stride, packed, start, add);
   };
-  // A product of one matrix is divided among threads itself.
-  parallel_for(inputs.firsts.size(), 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) multiply(i);
-  });
+  // A single product is divided among threads itself.
+  const auto products = size_of(inputs.count * grid.depth * g.units);
+  parallel_for(inputs.firsts.size(), parallel_grain(Work::integer_multiply_adds, products),
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) multiply(i);
+               });
   return true;
 }
 
 bool add_products(const std::int8_t* inputs, Index count, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to) {
   constexpr std::array<Index, 1> kOne = {0};
-  return add_products({inputs, count, g.rows, kOne}, params, g, RowGrid::whole(g.rows), rounding,
-                      to);
+  return add_products({inputs, count, g.rows, 1, kOne, kOne}, params, g, RowGrid::whole(g.rows),
+                      rounding, to);
 }
 
 }  // namespace detail

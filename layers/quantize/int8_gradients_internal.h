@@ -70,16 +70,7 @@ void quantize_rows(const GradientRows& g, std::span<const float> factors,
 /// to [columns, rows] = from [rows, columns].
 void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to);
 
-/// Quantized inputs of a product as matrices [count, depth] of rows that lie `stride` apart: matrix
-/// i begins at values + firsts[i].
-struct InputRows {
-  const std::int8_t* values;
-  Index count;
-  Index stride;
-  std::span<const Index> firsts;
-};
-
-/// Adds the products [firsts, count, units] of inputs and g, whose rows stand on `grid`, in real
+/// Adds the products of inputs and g, whose rows stand on `grid`, in real
 /// values, to `to`, or writes them there for the first rows of all. False where a value of g is not
 /// finite.
 bool add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,

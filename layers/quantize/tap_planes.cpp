@@ -34,7 +34,7 @@ Index TapAxis::phase(Index k) const {
 
 Index TapPlanes::most_images(const Conv2DGeometry& geometry) {
   const Index rows = TapAxis(geometry.window.y).extent() * TapAxis(geometry.window.x).extent();
-  return std::max<Index>(1, (PackedS8::kMostInputs - kDepthStep) / rows);
+  return (PackedS8::kMostInputs - kDepthStep) / rows;
 }
 
 RowGrid TapPlanes::grid(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x) {
@@ -61,18 +61,23 @@ TapPlanes::TapPlanes(const Conv2DGeometry& geometry)
       plane_(plane_size(distance(y_.axis().kernel - 1, x_.axis().kernel - 1))),
       size_(y_.phases().size() * x_.phases().size() *
             static_cast<std::size_t>(geometry.channels * plane_)),
+      by_line_(x_.axis().stride == 1 && geometry.channels < x_.axis().kernel),
       planes_(size_) {
   assert(geometry.groups == 1);
   const auto phases_x = static_cast<Index>(x_.phases().size());
+  const Index line = x_.axis().kernel;
   for (Index ky = 0; ky < y_.axis().kernel; ++ky) {
-    for (Index kx = 0; kx < x_.axis().kernel; ++kx) {
+    for (Index i = 0; i < (by_line_ ? geometry.channels : line); ++i) {
+      const Index kx = by_line_ ? 0 : i;
+      const Index channel = by_line_ ? i : 0;
       const Index phase = y_.phase(ky) * phases_x + x_.phase(kx);
-      firsts_.push_back(phase * geometry.channels * plane_ + distance(ky, kx));
+      firsts_.push_back((phase * geometry.channels + channel) * plane_ + distance(ky, kx));
+      results_.push_back((ky * line + kx) * geometry.channels + channel);
     }
   }
 }
 
-const std::int8_t* TapPlanes::fill(const std::int8_t* x, std::int8_t zero) {
+InputRows TapPlanes::fill(const std::int8_t* x, std::int8_t zero) {
   std::fill_n(planes_.data(), size_, zero);
   const auto image = static_cast<std::size_t>(geometry_.window.inputs() * geometry_.channels);
   parallel_for(static_cast<std::size_t>(geometry_.images),
@@ -81,7 +86,9 @@ const std::int8_t* TapPlanes::fill(const std::int8_t* x, std::int8_t zero) {
                    fill_image(static_cast<Index>(n), x + n * image);
                  }
                });
-  return planes_.data();
+  if (!by_line_) return {planes_.data(), geometry_.channels, plane_, 1, firsts_, results_};
+  const WindowAxis& axis = x_.axis();
+  return {planes_.data(), axis.kernel, axis.dilation, geometry_.channels, firsts_, results_};
 }
 
 void TapPlanes::fill_image(Index image, const std::int8_t* x) {

@@ -3,7 +3,9 @@
 #include <octet/core/buffer.h>
 #include <octet/core/conv2d_geometry.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 // Images of a convolution by channel, so that the products of a tap with all outputs are one
@@ -23,6 +25,18 @@ struct RowGrid {
 
   /// Rows that lie side by side.
   static RowGrid whole(Index rows) { return {rows, 1, rows, rows, rows}; }
+};
+
+/// Quantized inputs of a product as matrices of `count` rows that lie `stride` apart: matrix i
+/// begins at values + firsts[i]. Its products are the rows results[i], results[i] + result_step,
+/// ... of the result.
+struct InputRows {
+  const std::int8_t* values;
+  Index count;
+  Index stride;
+  Index result_step;
+  std::span<const Index> firsts;
+  std::span<const Index> results;
 };
 
 /// One axis of TapPlanes. Tap k of output o reads position o * stride + offset(k). Positions of the
@@ -59,19 +73,16 @@ class TapAxis {
 /// product may begin at its distance. For the thread that made it.
 class TapPlanes {
  public:
-  /// The most images whose rows fit one product.
+  /// The most images whose rows fit one product; 0 where those of one do not.
   static Index most_images(const Conv2DGeometry& geometry);
 
   explicit TapPlanes(const Conv2DGeometry& geometry);
 
   const RowGrid& rows() const { return rows_; }
-  /// The distance of the planes of two channels.
-  Index plane() const { return plane_; }
-  /// Where the rows that a tap reads begin, in the plane of channel 0.
-  const std::vector<Index>& firsts() const { return firsts_; }
-
-  /// Returns the planes of images x [images, height, width, channels]; what lies outside is `zero`.
-  const std::int8_t* fill(const std::int8_t* x, std::int8_t zero);
+  /// Returns what is multiplied with the rows of images x [images, height, width, channels]: for
+  /// each tap the planes of all channels; or, of fewer channels than a line has taps, for each line
+  /// of taps and each channel the taps of the line. What lies outside the images is `zero`.
+  InputRows fill(const std::int8_t* x, std::int8_t zero);
 
  private:
   static RowGrid grid(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x);
@@ -87,7 +98,9 @@ class TapPlanes {
   RowGrid rows_;
   Index plane_;
   std::vector<Index> firsts_;
+  std::vector<Index> results_;
   std::size_t size_;
+  bool by_line_;
   ScratchBuffer<std::int8_t, TapAxis> planes_;
 };
 

@@ -382,6 +382,16 @@ TEST(Int8Gradients, AreZeroWhereScalesWouldLeaveFloat) {
   expect_zeros(int8_depthwise_kernel_gradient(depthwise, codes, params, g, {}, {}));
 }
 
+/// The rows of a product that padding makes of one image are more than a product takes.
+TEST(Int8Gradients, AreNoneOfImagesWithMorePaddingThanAProductTakes) {
+  const Conv2DGeometry c{.window = {slide_window(1, 5, 1, 1, Padding::same),
+                                    slide_window(30000, 1, 1, 1, Padding::same)},
+                         .images = 1};
+  const std::vector<std::int8_t> x(30000, 1);
+  EXPECT_FALSE(int8_kernel_gradient(c, x, QuantParams::per_tensor(0.02F, 3),
+                                    Tensor::zeros(c.output_shape()), {}, {}));
+}
+
 TEST(Int8Gradients, AreNoneWhereAValueIsNotFinite) {
   const QuantParams params = QuantParams::per_tensor(0.02F, 3);
   const std::vector<std::int8_t> codes(12, 1);
