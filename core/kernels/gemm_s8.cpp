@@ -25,7 +25,21 @@ constexpr Index kChunkBytes = Index{16} << 10;
 constexpr Index kMaxTiles = 8;
 constexpr std::size_t kCacheLine = 64;
 
-/// Prepares rows of x for the tiles: shifts or widens the codes, and pads to whole groups.
+const S8Tiles& tiles_for(const KernelTable& table, Index rows) {
+  return rows <= table.s8_few_rows ? table.s8_few : table.s8;
+}
+
+/// Shifts or widens codes.
+void prepare(const KernelTable& table, int offset, const std::int8_t* codes, std::size_t size,
+             std::uint8_t* to) {
+  if (table.s8_x_bytes == 2) {
+    table.passes.widen_codes(codes, size, reinterpret_cast<std::int16_t*>(to));
+  } else {
+    table.passes.shift_codes(codes, size, offset, to);
+  }
+}
+
+/// Prepares rows of x for the tiles, and pads them to whole groups.
 void prepare_rows(const KernelTable& table, int offset, const std::int8_t* x, Index x_stride,
                   Index rows, Index k, std::uint8_t* out, Index out_stride) {
   if (x_stride == k && out_stride == k * table.s8_x_bytes) {
@@ -37,13 +51,8 @@ void prepare_rows(const KernelTable& table, int offset, const std::int8_t* x, In
   }
   const auto size = static_cast<std::size_t>(k);
   for (Index i = 0; i < rows; ++i) {
-    const std::int8_t* from = x + i * x_stride;
     std::uint8_t* to = out + i * out_stride;
-    if (table.s8_x_bytes == 2) {
-      table.passes.widen_codes(from, size, reinterpret_cast<std::int16_t*>(to));
-    } else {
-      table.passes.shift_codes(from, size, offset, to);
-    }
+    prepare(table, offset, x + i * x_stride, size, to);
     // The padding of the weights is zero, so any padding of x would do.
     std::fill(to + k * table.s8_x_bytes, to + out_stride, std::uint8_t{0});
   }
@@ -96,7 +105,7 @@ class Int8Product {
         x_stride_(x_stride),
         w_(w),
         table_(w.kernel_table()),
-        tiles_(m <= table_.s8_few_rows ? table_.s8_few : table_.s8),
+        tiles_(tiles_for(table_, m)),
         depth_(w.padded_depth()),
         row_bytes_(row_bytes(w)),
         chunk_(chunk_rows(w)),
@@ -110,6 +119,12 @@ class Int8Product {
     const Index lines = tiles * (depth_ / table_.s8_depth_step) * tiles_.prefetch_lines;
     prefetch_step_ = std::min(prefetch_per_row_ * chunk_ / lines, static_cast<Index>(kCacheLine)) *
                      tiles_.prefetch_lines;
+  }
+
+  /// The rows of x as the tiles read them, at distances of `stride` bytes.
+  void read_prepared(const std::uint8_t* x, Index stride) {
+    prepared_ = x;
+    prepared_stride_ = stride;
   }
 
   /// Writes the sums to `acc`, or, if that is null, to scratch memory that the next chunk
@@ -136,8 +151,10 @@ class Int8Product {
     std::int32_t* sums = acc == nullptr ? scratch.data() : acc + begin * n;
     const std::int8_t* x = x_ + begin * x_stride_;
     const std::byte* prefetch = prefetch_.data() + begin * prefetch_per_row_;
-    if (tiles_.offset == 0 && table_.s8_x_bytes == 1 &&
-        (end - 1) * x_stride_ + row_bytes_ <= (m_ - 1) * x_stride_ + w_.depth()) {
+    if (prepared_ != nullptr) {
+      multiply(count, prepared_ + begin * prepared_stride_, prepared_stride_, prefetch, sums);
+    } else if (tiles_.offset == 0 && table_.s8_x_bytes == 1 &&
+               (end - 1) * x_stride_ + row_bytes_ <= (m_ - 1) * x_stride_ + w_.depth()) {
       // Reads x in place: where a tile reads on into the next row, the weights are 0.
       multiply(count, reinterpret_cast<const std::uint8_t*>(x), x_stride_, prefetch, sums);
     } else {
@@ -199,6 +216,8 @@ class Int8Product {
   Index m_;
   const std::int8_t* x_;
   Index x_stride_;
+  const std::uint8_t* prepared_ = nullptr;
+  Index prepared_stride_ = 0;
   const PackedS8& w_;
   const KernelTable& table_;
   const S8Tiles& tiles_;
@@ -213,6 +232,22 @@ class Int8Product {
 };
 
 }  // namespace
+
+PreparedS8::PreparedS8(const std::int8_t* values, std::size_t size, Index rows)
+    : rows_(rows),
+      element_bytes_(kernels().s8_x_bytes),
+      data_(reinterpret_cast<const std::uint8_t*>(values)) {
+  const KernelTable& table = kernels();
+  const int offset = tiles_for(table, rows).offset;
+  if (offset == 0 && element_bytes_ == 1) return;
+  memory_ = allocate_array<std::uint8_t>(size * static_cast<std::size_t>(element_bytes_));
+  parallel_for(size, thread_share(size, parallel_grain(Work::write_floats)),
+               [&](std::size_t begin, std::size_t end) {
+                 prepare(table, offset, values + begin, end - begin,
+                         memory_.get() + begin * static_cast<std::size_t>(element_bytes_));
+               });
+  data_ = memory_.get();
+}
 
 void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
              std::span<const std::int32_t> start,
@@ -229,6 +264,14 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
              std::span<const std::byte> prefetch) {
   if (m <= 0 || w.rows() == 0) return;
   Int8Product(m, x, x_stride, w, start, prefetch).run(nullptr, epilogue);
+}
+
+void gemm_s8(const PreparedS8& x, Index first, Index x_stride, const PackedS8& w,
+             std::span<const std::int32_t> start, Epilogue epilogue) {
+  if (x.rows() <= 0 || w.rows() == 0) return;
+  Int8Product product(x.rows(), nullptr, 0, w, start, {});
+  product.read_prepared(x.at(first), x_stride * x.element_bytes());
+  product.run(nullptr, epilogue);
 }
 
 std::size_t gemm_s8_thread_bytes(Index m, const PackedS8& w) {

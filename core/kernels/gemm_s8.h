@@ -98,6 +98,30 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
              FunctionRef<void(Index begin, Index end, std::int32_t* sums)> epilogue,
              std::span<const std::byte> prefetch = {});
 
+/// Values as products of `rows` rows read them: converted once, where several products read the
+/// same ones. Refers to `values` where they are read as they are.
+class PreparedS8 {
+ public:
+  PreparedS8(const std::int8_t* values, std::size_t size, Index rows);
+
+  /// Element i; elements lie element_bytes() apart.
+  const std::uint8_t* at(Index i) const { return data_ + i * element_bytes_; }
+  Index element_bytes() const { return element_bytes_; }
+  Index rows() const { return rows_; }
+
+ private:
+  Index rows_;
+  Index element_bytes_;
+  std::shared_ptr<std::uint8_t[]> memory_;
+  const std::uint8_t* data_;
+};
+
+/// Computes the same sums of x.rows() rows, the first of which begins at element `first`. Reads
+/// w.padded_depth() elements of each row: behind w.depth() they may have any value.
+void gemm_s8(const PreparedS8& x, Index first, Index x_stride, const PackedS8& w,
+             std::span<const std::int32_t> start,
+             FunctionRef<void(Index begin, Index end, std::int32_t* sums)> epilogue);
+
 /// The largest number of bytes of scratch memory that a thread keeps after a product of m rows with
 /// an epilogue.
 std::size_t gemm_s8_thread_bytes(Index m, const PackedS8& w);

@@ -68,6 +68,24 @@ template <int width>
   sum += ((x << 16) >> 16) * ((w << 16) >> 16) + (x >> 16) * (w >> 16);
 }
 
+/// Stores numbers that fit 8 bits as bytes.
+template <int width>
+[[gnu::always_inline]] static inline void store_bytes(const LanesOf<std::int32_t, width>& from,
+                                                      std::int8_t* to) {
+  if constexpr (width == 8 || width == 4) {
+    // A shuffle, because GCC 12 converts these one by one.
+    LanesOf<std::int8_t, 4 * width> bytes;
+    __builtin_memcpy(&bytes, &from, sizeof(bytes));
+    if constexpr (width == 8) {
+      store(__builtin_shufflevector(bytes, bytes, 0, 4, 8, 12, 16, 20, 24, 28), to);
+    } else {
+      store(__builtin_shufflevector(bytes, bytes, 0, 4, 8, 12), to);
+    }
+  } else {
+    store(__builtin_convertvector(from, LanesOf<std::int8_t, width>), to);
+  }
+}
+
 /// Converts floats to doubles, exactly.
 template <int width>
 [[gnu::always_inline]] static inline LanesOf<double, width> as_doubles(

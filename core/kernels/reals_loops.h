@@ -115,7 +115,7 @@ struct QuantizedColumns {
         // A comparison that holds is -1.
         integer -= fraction >= 0.5F;
         integer += fraction <= -0.5F;
-        store(__builtin_convertvector(integer, LanesOf<std::int8_t, width>), out + at + v * width);
+        store_bytes<width>(integer, out + at + v * width);
       }
     }
   }
@@ -185,7 +185,7 @@ struct MaskedSums {
         load(sums + at + v * width, sum);
         // Comparisons that hold are -1.
         const Vector inside = -((sum >= low[v]) & (sum <= high[v]));
-        store(__builtin_convertvector(inside, LanesOf<std::int8_t, width>), mask + at + v * width);
+        store_bytes<width>(inside, mask + at + v * width);
       }
     }
   }

@@ -208,8 +208,7 @@ std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geom
                       g.data() + begin * geometry.window.inputs() * geometry.channels,
                       patches.data());
     const detail::GradientRows part{patches.data(), rows, patch, begin * outputs * patch};
-    if (!detail::add_products(columns.data(), inputs, params, part, rounding,
-                              sums.mutable_data())) {
+    if (!detail::add_products(columns, params, part, rounding, sums.mutable_data())) {
       return std::nullopt;
     }
   }

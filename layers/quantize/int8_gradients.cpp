@@ -218,6 +218,10 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
   for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
   for (float& scale : *scales) scale *= params.scale();
   const std::size_t width = size_of(g.units);
+  std::optional<PreparedS8> prepared;
+  if (inputs.firsts.size() > 1) {
+    prepared.emplace(inputs.values.data(), inputs.values.size(), inputs.count);
+  }
   const auto multiply = [&](std::size_t i) {
     float* const all = to + inputs.results[i] * g.units;
     const auto add = [&](Index begin, Index end, std::int32_t* sums) {
@@ -233,7 +237,9 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
         }
       }
     };
-    gemm_s8(inputs.count, inputs.values + inputs.firsts[i], inputs.stride, packed, start, add);
+    if (prepared) return gemm_s8(*prepared, inputs.firsts[i], inputs.stride, packed, start, add);
+    gemm_s8(inputs.count, inputs.values.data() + inputs.firsts[i], inputs.stride, packed, start,
+            add);
   };
   // A single product is divided among threads itself.
   const auto products = size_of(inputs.count * grid.depth * g.units);
@@ -244,9 +250,10 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
   return true;
 }
 
-bool add_products(const std::int8_t* inputs, Index count, const QuantParams& params,
+bool add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to) {
   constexpr std::array<Index, 1> kOne = {0};
+  const auto count = static_cast<Index>(inputs.size()) / g.rows;
   return add_products({inputs, count, g.rows, 1, kOne, kOne}, params, g, RowGrid::whole(g.rows),
                       rounding, to);
 }
@@ -296,8 +303,7 @@ std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
     columns.resize(size_of(inputs * count));
     detail::transpose(x.data() + begin * inputs, count, inputs, columns.data());
     const detail::GradientRows part{g.data() + begin * units, count, units, begin * units};
-    if (!detail::add_products(columns.data(), inputs, params, part, rounding,
-                              result.mutable_data())) {
+    if (!detail::add_products(columns, params, part, rounding, result.mutable_data())) {
       return std::nullopt;
     }
   }

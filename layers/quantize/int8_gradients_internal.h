@@ -77,7 +77,7 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
                   const RowGrid& grid, const GradientRounding& rounding, float* to);
 /// @overload
 /// For one matrix of inputs [count, g.rows].
-bool add_products(const std::int8_t* inputs, Index count, const QuantParams& params,
+bool add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to);
 
 /// How many images a kernel's gradient reads at once: so few that the elements that it gathers of

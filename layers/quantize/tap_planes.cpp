@@ -86,9 +86,10 @@ InputRows TapPlanes::fill(const std::int8_t* x, std::int8_t zero) {
                    fill_image(static_cast<Index>(n), x + n * image);
                  }
                });
-  if (!by_line_) return {planes_.data(), geometry_.channels, plane_, 1, firsts_, results_};
+  const std::span<const std::int8_t> planes(planes_.data(), size_);
+  if (!by_line_) return {planes, geometry_.channels, plane_, 1, firsts_, results_};
   const WindowAxis& axis = x_.axis();
-  return {planes_.data(), axis.kernel, axis.dilation, geometry_.channels, firsts_, results_};
+  return {planes, axis.kernel, axis.dilation, geometry_.channels, firsts_, results_};
 }
 
 void TapPlanes::fill_image(Index image, const std::int8_t* x) {

@@ -28,10 +28,10 @@ struct RowGrid {
 };
 
 /// Quantized inputs of a product as matrices of `count` rows that lie `stride` apart: matrix i
-/// begins at values + firsts[i]. Its products are the rows results[i], results[i] + result_step,
+/// begins at value firsts[i]. Its products are the rows results[i], results[i] + result_step,
 /// ... of the result.
 struct InputRows {
-  const std::int8_t* values;
+  std::span<const std::int8_t> values;
   Index count;
   Index stride;
   Index result_step;

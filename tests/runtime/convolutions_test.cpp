@@ -34,7 +34,7 @@ TEST_P(ConvolutionPaths, OfAllChannelsAreTheirDefinitionAtTheEdges) {
   for (const std::int32_t channels : {1, 2, 3, 4, 7, 17, 33}) {
     for (const std::int32_t units : {1, 6, 8, 9, 16, 17, 31, 33, 65}) {
       for (const auto& [height, width, kernel] :
-           {std::array{5, 9, 3}, {1, 1, 3}, {2, 4, 5}, {3, 25, 1}, {1, 12, 2}}) {
+           {std::array{5, 9, 3}, {1, 1, 3}, {2, 4, 5}, {3, 25, 1}, {1, 12, 2}, {2, 41, 3}}) {
         Conv c;
         c.image = {1, height, width, channels};
         c.filter = {units, kernel, kernel, channels};

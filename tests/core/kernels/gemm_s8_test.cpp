@@ -134,6 +134,30 @@ class UpToTheEdge {
   std::int8_t* memory_ = nullptr;
 };
 
+TEST_P(GemmS8, ReadsPreparedRowsThatOverlap) {
+  const Forced forced(GetParam());
+  for (const Index m : {1, 4, 5, 16, 33}) {
+    for (const Index n : {1, 6, 16, 33}) {
+      for (const Index stride : {1, 3, 70}) {
+        const Index k = 90;
+        Product product(m, n, k);
+        const PackedS8 w(product.w.data(), n, k);
+        const Index first = 2;
+        const auto values = random_codes(first + (m - 1) * stride + w.padded_depth(), 3);
+        for (Index i = 0; i < m; ++i) {
+          std::copy_n(values.begin() + first + i * stride, k, product.x.begin() + i * k);
+        }
+        std::vector<std::int32_t> found(static_cast<std::size_t>(m * n));
+        gemm_s8(PreparedS8(values.data(), values.size(), m), first, stride, w, {},
+                [&](Index begin, Index end, const std::int32_t* sums) {
+                  std::copy_n(sums, (end - begin) * n, found.begin() + begin * n);
+                });
+        ASSERT_EQ(found, product.naive()) << m << "x" << n << ", stride " << stride;
+      }
+    }
+  }
+}
+
 TEST_P(GemmS8, ReadsNothingBeyondItsLastRow) {
   const Forced forced(GetParam());
   // Tiles may read beyond a row into the next one, but not beyond the last.

@@ -1,6 +1,7 @@
 // The products of Backward::int8 against loops by their formulas.
 
 #include <gtest/gtest.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/quantize/int8_gradients.h>
@@ -124,6 +125,17 @@ std::vector<float> naive_kernel(const Conv2DGeometry& c, const std::vector<std::
   return result;
 }
 
+/// Calls body() with each code path that this processor can run.
+template <class Body>
+void on_each_path(const Body& body) {
+  for (const KernelTable* table : available_kernels()) {
+    force_kernels(table);
+    SCOPED_TRACE(to_string(table->isa));
+    body();
+  }
+  force_kernels(nullptr);
+}
+
 /// Both gradients of a depthwise convolution: each unit of each image of g has a scale.
 struct Depthwise {
   std::vector<float> input;
@@ -182,12 +194,12 @@ TEST(Int8Gradients, OfConvolutionsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
     const auto scales = drawn_scales(c.filters, draw);
     const Tensor g = drawn_gradient(c.output_shape(), draw);
-    EXPECT_EQ(values_or_none(int8_input_gradient(c, g, {kernel, scales}, {})),
-              naive_input(c, g, kernel, scales))
-        << seed;
-    EXPECT_EQ(values_or_none(int8_kernel_gradient(c, x, params, g, {}, {})),
-              naive_kernel(c, x, params, g))
-        << seed;
+    const std::vector<float> of_input = naive_input(c, g, kernel, scales);
+    const std::vector<float> of_kernel = naive_kernel(c, x, params, g);
+    on_each_path([&] {
+      EXPECT_EQ(values_or_none(int8_input_gradient(c, g, {kernel, scales}, {})), of_input) << seed;
+      EXPECT_EQ(values_or_none(int8_kernel_gradient(c, x, params, g, {}, {})), of_kernel) << seed;
+    });
   }
 }
 
@@ -201,12 +213,14 @@ TEST(Int8Gradients, OfDepthwiseConvolutionsAreThoseOfTheFormulas) {
     const auto scales = drawn_scales(c.filters, draw);
     const Tensor g = drawn_gradient(c.output_shape(), draw);
     const Depthwise expected = naive_depthwise(c, x, params, g, kernel, scales);
-    EXPECT_EQ(values_or_none(int8_depthwise_input_gradient(c, g, {kernel, scales}, {})),
-              expected.input)
-        << seed;
-    EXPECT_EQ(values_or_none(int8_depthwise_kernel_gradient(c, x, params, g, {}, {})),
-              expected.kernel)
-        << seed;
+    on_each_path([&] {
+      EXPECT_EQ(values_or_none(int8_depthwise_input_gradient(c, g, {kernel, scales}, {})),
+                expected.input)
+          << seed;
+      EXPECT_EQ(values_or_none(int8_depthwise_kernel_gradient(c, x, params, g, {}, {})),
+                expected.kernel)
+          << seed;
+    });
   }
 }
 
