@@ -1,13 +1,8 @@
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/file_system.h>
 #include <octet/core/temporary_name.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -100,10 +95,11 @@ namespace detail {
 class StagedFile {
  public:
   explicit StagedFile(const fs::path& path) : path_(path), target_(target_of(path)) {
-    struct ::stat old {};
-    exists_ = ::stat(target_.c_str(), &old) == 0;
-    if (!exists_ && errno != ENOENT) fail_to_write("cannot write", path, errno);
-    if (exists_ && !S_ISREG(old.st_mode)) {
+    std::error_code failure;
+    const fs::file_status old = fs::status(target_, failure);
+    exists_ = fs::exists(old);
+    if (old.type() == fs::file_type::none) fail_to_write("cannot write", path, failure.value());
+    if (exists_ && !fs::is_regular_file(old)) {
       throw IoError(
           fmt::format("cannot write '{}': it exists and is no regular file", path.string()));
     }
@@ -112,7 +108,7 @@ class StagedFile {
     file_ = Descriptor(file_system().create(temporary_.c_str()));
     if (!file_.valid()) fail_to_write("cannot write", path, errno);
     // Not the bits that let others run it as its owner: those were meant for the old contents.
-    if (exists_) static_cast<void>(::fchmod(file_.get(), old.st_mode & 0777U));
+    if (exists_) fs::permissions(temporary_, old.permissions() & fs::perms::all, failure);
   }
   StagedFile(const fs::path& path, std::span<const std::uint8_t> bytes) : StagedFile(path) {
     write(bytes);
@@ -239,29 +235,26 @@ void move_file(const fs::path& from, const fs::path& to) {
 }
 
 std::size_t remove_temporaries_left_behind(const fs::path& folder) {
-  // Not fs::directory_iterator, which ends the program where memory runs out.
-  const std::unique_ptr<::DIR, int (*)(::DIR*)> entries(
-      ::opendir(folder.empty() ? "." : folder.c_str()), ::closedir);
   std::size_t removed = 0;
-  while (const ::dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
-    const TemporaryOf writer = temporary_of(entry->d_name);
-    const fs::path path = folder / entry->d_name;
+  for_each_name(folder.c_str(), [&](const char* name) {
+    const TemporaryOf writer = temporary_of(name);
+    const fs::path path = folder / name;
     const bool dead =
         writer == TemporaryOf::dead || (writer == TemporaryOf::elsewhere && is_old(path));
     if (dead && file_system().remove(path.c_str()) == 0) ++removed;
-  }
+  });
   return removed;
 }
 
 FileReader::FileReader(const fs::path& path, std::size_t max_bytes) : path_(path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(open_to_read(path.c_str()));
   if (!file.valid()) fail("cannot read", path, errno);
-  struct ::stat status {};
-  if (::fstat(file.get(), &status) != 0) fail("cannot read", path, errno);
-  if (!S_ISREG(status.st_mode)) {
+  FileStatus status;
+  if (read_status(file.get(), status) != 0) fail("cannot read", path, errno);
+  if (!status.is_regular) {
     throw IoError(fmt::format("cannot read '{}': it is no regular file", path.string()));
   }
-  size_ = static_cast<std::size_t>(status.st_size);
+  size_ = status.bytes;
   if (size_ > max_bytes) {
     throw IoError(fmt::format("cannot read '{}': {} bytes, more than the {} that are allowed",
                               path.string(), size_, max_bytes));
@@ -270,7 +263,7 @@ FileReader::FileReader(const fs::path& path, std::size_t max_bytes) : path_(path
 }
 
 FileReader::~FileReader() {
-  if (handle_ >= 0) ::close(handle_);
+  if (handle_ >= 0) close_unchanged(handle_);
 }
 
 FileReader::FileReader(FileReader&& other) noexcept
@@ -311,15 +304,13 @@ bool file_begins_with(const fs::path& path, std::string_view bytes) {
 MappedFile::MappedFile(const fs::path& path, std::size_t max_bytes) {
   const FileReader file(path, max_bytes);
   if (file.size() == 0) return;
-  // All pages at once: one by one they cost more than the bytes in them.
-  void* memory =
-      ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.handle_, 0);
-  if (memory == MAP_FAILED) fail("cannot map", path, errno);
+  const void* memory = map_to_read(file.handle_, file.size());
+  if (memory == nullptr) fail("cannot map", path, errno);
   bytes_ = {static_cast<const std::uint8_t*>(memory), file.size()};
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
+  if (!bytes_.empty()) unmap(bytes_.data(), bytes_.size());
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}

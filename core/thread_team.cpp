@@ -1,9 +1,9 @@
 #include <octet/core/thread_team.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <thread>
 
 namespace octet::detail {
 namespace {
@@ -42,7 +42,7 @@ void wait_a_moment(int times) {
   if (times < kSpins) {
     relax();
   } else {
-    sched_yield();
+    std::this_thread::yield();
   }
 }
 

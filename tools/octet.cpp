@@ -5,10 +5,10 @@
 #include <octet/command_line/message.h>
 #include <octet/command_line/numbers.h>
 #include <octet/command_line/parse.h>
+#include <octet/train/run/file_size_signal.h>
 #include <octet/train/run/resume_command.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -151,8 +151,7 @@ void add_help(CLI::App& app) {
 
 /// Parses and runs; the exit code.
 int run_tool(int argc, char** argv) {
-  // A file past the limit (ulimit -f) is an error of write(), which names the file.
-  std::signal(SIGXFSZ, SIG_IGN);
+  octet::detail::ignore_file_size_signal();
   CLI::App app("Trains and quantizes models, looks into, runs, scores and compares them.", "octet");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
   app.require_subcommand(0, 1);

@@ -1,10 +1,8 @@
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/file_system.h>
 #include <octet/train/run/run_folders.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,7 +29,10 @@ class RunFolders::Made {
   Made() = default;
   ~Made() {
     // Folders inside of others were made after them. A folder that holds a file stays.
-    for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) ::rmdir(path->c_str());
+    std::error_code ignored;
+    for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) {
+      if (std::filesystem::is_directory(*path, ignored)) std::filesystem::remove(*path, ignored);
+    }
   }
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
@@ -46,7 +47,7 @@ class RunFolders::Made {
       if (std::filesystem::create_directory(path, failure)) paths_.push_back(path);
       if (failure) refuse(folder, failure.value());
     }
-    if (::access(folder.path.c_str(), W_OK | X_OK) != 0) refuse(folder, errno);
+    if (check_writable(folder.path.c_str()) != 0) refuse(folder, errno);
   }
 
  private:
@@ -56,30 +57,22 @@ class RunFolders::Made {
 /// A lock on a folder, by a handle that keeps it.
 class RunFolders::Lock {
  public:
-  explicit Lock(const NamedFolder& folder)
-      : handle_(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (handle_ < 0) fail(folder, errno);
-    if (::flock(handle_, LOCK_EX | LOCK_NB) == 0) return;
-    const int error = errno;
-    // A file system without locks.
-    if (error == EOPNOTSUPP || error == ENOLCK || error == ENOSYS) return;
-    ::close(handle_);
-    if (error != EWOULDBLOCK) fail(folder, error);
-    throw IoError(fmt::format("{}: another run is writing to '{}'; give this one its own folder",
-                              folder.name, folder.path.string()));
+  explicit Lock(const NamedFolder& folder) : handle_(lock_folder(folder.path.c_str())) {
+    if (handle_ >= 0) return;
+    if (errno == EWOULDBLOCK) {
+      throw IoError(fmt::format("{}: another run is writing to '{}'; give this one its own folder",
+                                folder.name, folder.path.string()));
+    }
+    throw IoError(fmt::format("{}: cannot lock the folder '{}': {}", folder.name,
+                              folder.path.string(), std::generic_category().message(errno)));
   }
   ~Lock() {
-    if (handle_ >= 0) ::close(handle_);
+    if (handle_ >= 0) close_unchanged(handle_);
   }
   Lock(Lock&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
   Lock& operator=(Lock&&) = delete;
 
  private:
-  [[noreturn]] static void fail(const NamedFolder& folder, int error) {
-    throw IoError(fmt::format("{}: cannot lock the folder '{}': {}", folder.name,
-                              folder.path.string(), std::generic_category().message(error)));
-  }
-
   int handle_;
 };
 

@@ -3,7 +3,6 @@
 #include <octet/core/file.h>
 #include <octet/core/json_text.h>
 #include <octet/train/run/run_outputs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -63,13 +62,16 @@ std::set<std::string> listed_files(const fs::path& metrics) {
 
 bool is_report(const fs::path& path) {
   constexpr std::size_t kMostOfHead = 1024;
-  if (path.extension() != ".html" || !is_file(path) || ::access(path.c_str(), R_OK) != 0) {
+  if (path.extension() != ".html" || !is_file(path)) return false;
+  try {
+    FileReader file(path);
+    std::string head(std::min(file.size(), kMostOfHead), '\0');
+    file.read({reinterpret_cast<std::uint8_t*>(head.data()), head.size()});
+    return head.find(kReportMark) != std::string::npos;
+  } catch (const IoError&) {
+    // Who may not read a page has not written it.
     return false;
   }
-  FileReader file(path);
-  std::string head(std::min(file.size(), kMostOfHead), '\0');
-  file.read({reinterpret_cast<std::uint8_t*>(head.data()), head.size()});
-  return head.find(kReportMark) != std::string::npos;
 }
 
 std::set<std::string> reports_in(const fs::path& folder) {

@@ -1,4 +1,5 @@
 #include <octet/core/error.h>
+#include <octet/train/run/file_size_signal.h>
 #include <octet/train/run/stop_signals.h>
 #include <signal.h>
 
@@ -29,6 +30,8 @@ extern "C" void note_signal(int signal) {
 }
 
 }  // namespace
+
+void detail::ignore_file_size_signal() { ::signal(SIGXFSZ, SIG_IGN); }
 
 StopSignals::StopSignals() {
   if (alive.exchange(true)) {
