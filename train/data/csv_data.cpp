@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -28,6 +29,7 @@ const std::vector<std::string_view>& csv_endings() {
 
 bool are_numbers(const CsvRows& rows, const DataOptions& options) {
   if (options.numbers || rows.targets_of_each > 1) return true;
+  if (!options.class_names.empty()) return false;
   bool has_fraction = false;
   for (const std::string& text : rows.targets) {
     const std::optional<float> value = to_float(text);
@@ -99,7 +101,7 @@ class CsvExamples {
     data.resolved->columns = rows_.columns;
     data.resolved->target_column = rows_.target_column;
     data.resolved->numbers = numbers_;
-    data.resolved->ignored.clear();
+    data.resolved->ignored = rows_.unused;
     return data;
   }
 
@@ -172,36 +174,47 @@ class CsvExamples {
 struct FolderPart {
   Dataset set;
   Groups groups;
-  std::vector<std::string> columns;
 };
 
+/// The columns of the first file that could be read.
+struct FolderColumns {
+  std::string file;
+  std::vector<std::string> features;
+  std::vector<std::string> unused;
+};
+
+/// Reads a file, whose columns are found by the names of the first one's.
+CsvRows read_columns(const fs::path& file, const FolderColumns& columns,
+                     const DataOptions& options) {
+  DataOptions how = options;
+  if (!columns.features.empty()) {
+    how.columns = columns.features;
+    how.ignored.clear();
+  }
+  // A sequence of which a record cannot be read is left out as a whole.
+  SkippedExamples none(0);
+  CsvRows rows = read_csv_rows(file, false, how, none);
+  if (!columns.features.empty() && options.columns.empty()) {
+    require_known_columns(file.string(), rows.unused, columns.unused, columns.file);
+  }
+  return rows;
+}
+
 FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files,
-                     const std::vector<std::string>& known, const DataOptions& options,
-                     SkippedExamples& skipped) {
+                     const std::vector<std::string>& known, FolderColumns& columns,
+                     const DataOptions& options, SkippedExamples& skipped) {
   DataOptions lengths = options;
   if (options.window > 0) lengths.length = options.window;
   std::optional<SequenceSet> set;
   FolderPart part;
   const Groups groups = groups_of(files);
-  std::string first;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const ClassFile& file = files[i];
     const std::string name = file.path.string();
     CsvRows rows;
-    const bool is_read = skipped.take([&] {
-      // A sequence of which a record cannot be read is left out as a whole.
-      SkippedExamples none(0);
-      rows = read_csv_rows(file.path, false, options, none);
-      if (!set || rows.features == set->channels()) return;
-      throw FormatError(fmt::format("{}: expected {} columns as in {}, found {}", name,
-                                    set->channels(), first, rows.features));
-    });
-    if (!is_read) continue;
-    if (!set) {
-      set.emplace(folder.string(), rows.features, lengths, known);
-      part.columns = rows.columns;
-      first = name;
-    }
+    if (!skipped.take([&] { rows = read_columns(file.path, columns, options); })) continue;
+    if (columns.features.empty()) columns = {name, rows.columns, rows.unused};
+    if (!set) set.emplace(folder.string(), rows.features, lengths, known);
     const std::size_t steps = options.window > 0 ? options.window : rows.size();
     std::vector<std::size_t> starts = {0};
     if (options.window > 0) starts = window_starts(0, rows.size(), options);
@@ -218,6 +231,18 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
 
 }  // namespace
 
+void require_known_columns(const std::string& file, const std::vector<std::string>& unused,
+                           const std::vector<std::string>& known, const std::string& as_in) {
+  const std::set<std::string_view> names(known.begin(), known.end());
+  for (const std::string& name : unused) {
+    if (names.contains(name)) continue;
+    throw FormatError(
+        fmt::format("{}: expected the columns of {}, found another one, '{}'; choose columns by "
+                    "--columns if it is to be left out",
+                    file, as_in, printable(name)));
+  }
+}
+
 LoadedData load_csv_data(const fs::path& file, const DataOptions& options) {
   check_hop(options);
   SkippedExamples skipped(options.skip_bad);
@@ -233,16 +258,17 @@ LoadedData load_csv_folder(const fs::path& folder, const DataOptions& options) {
   check_hop(options);
   const ClassFiles files = list_class_files(folder, csv_endings(), options);
   SkippedExamples skipped(options.skip_bad);
-  FolderPart train = read_part(folder, files.train, options.class_names, options, skipped);
+  FolderColumns columns;
+  FolderPart train = read_part(folder, files.train, options.class_names, columns, options, skipped);
   LoadedData data{
       .train = std::move(train.set), .groups = std::move(train.groups), .resolved = options};
-  data.resolved->columns = std::move(train.columns);
-  data.resolved->ignored.clear();
+  data.resolved->columns = columns.features;
+  data.resolved->ignored = columns.unused;
   if (options.window == 0) {
     data.resolved->length = static_cast<std::size_t>(data.train.example_shape()[0]);
   }
   const auto read = [&](const std::vector<ClassFile>& part) {
-    return read_part(folder, part, data.train.class_names(), options, skipped).set;
+    return read_part(folder, part, data.train.class_names(), columns, options, skipped).set;
   };
   if (!files.test.empty()) data.test = read(files.test);
   if (!files.validation.empty()) data.validation = read(files.validation);

@@ -9,12 +9,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace octet {
 namespace {
 
-enum class ColumnUse { feature, target, group, weight, ignored };
+enum class ColumnUse { none, feature, target, group, weight, ignored };
+
+/// The place of a name that several columns have.
+constexpr std::size_t kSeveral = std::numeric_limits<std::size_t>::max();
 
 class CsvRowReader {
  public:
@@ -37,26 +43,39 @@ class CsvRowReader {
   /// Names of columns; whether there is a record behind them.
   bool read_names() {
     const auto fields = records_.fields();
-    const bool is_header = std::ranges::none_of(
+    has_header_ = std::ranges::none_of(
         fields, [](const CsvField& field) { return to_float(field.trimmed()).has_value(); });
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      names_.push_back(is_header ? fields[i].value() : fmt::format("{}", i));
+      names_.push_back(has_header_ ? fields[i].value() : fmt::format("{}", i));
     }
-    return !is_header || records_.next();
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const auto [place, is_new] = places_.try_emplace(names_[i], i);
+      if (!is_new) place->second = kSeveral;
+    }
+    return !has_header_ || records_.next();
+  }
+
+  /// The place of the only column of that name.
+  std::optional<std::size_t> find(std::string_view name) const {
+    const auto found = places_.find(name);
+    if (found == places_.end() || found->second == kSeveral) return std::nullopt;
+    return found->second;
+  }
+
+  std::string names() const {
+    return printable(fmt::format("{}", fmt::join(names_, ", ")), 200) +
+           (has_header_ ? "" : ", which are numbers since its first record is no header");
   }
 
   std::size_t place_of(std::string_view name, std::string_view option) const {
-    const auto found = std::ranges::find(names_, name);
-    if (found != names_.end() && std::find(found + 1, names_.end(), name) == names_.end()) {
-      return static_cast<std::size_t>(found - names_.begin());
-    }
-    throw InvalidArgument(fmt::format(
-        "{}: --{}: expected the name of one column, one of {}, found '{}'", file_, option,
-        printable(fmt::format("{}", fmt::join(names_, ", ")), 200), printable(name)));
+    if (const auto place = find(name)) return *place;
+    throw InvalidArgument(
+        fmt::format("{}: --{}: expected the name of one column, one of {}, found '{}'", file_,
+                    option, names(), printable(name)));
   }
 
   void use(std::size_t column, ColumnUse as) {
-    if (uses_[column] != ColumnUse::feature) {
+    if (uses_[column] != ColumnUse::none) {
       throw InvalidArgument(
           fmt::format("{}: expected the columns of --target-column, --group-column, "
                       "--weight-column and --ignore to be different ones, found '{}' twice",
@@ -69,7 +88,7 @@ class CsvRowReader {
   std::vector<std::size_t> target_columns() const {
     std::string_view rest = options_.target_column;
     if (rest.empty()) return {names_.size() - 1};
-    if (std::ranges::count(names_, rest) > 0) return {place_of(rest, "target-column")};
+    if (places_.contains(rest)) return {place_of(rest, "target-column")};
     std::vector<std::size_t> columns;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
       comma = rest.find(',');
@@ -89,7 +108,7 @@ class CsvRowReader {
   }
 
   void assign_uses() {
-    uses_.assign(names_.size(), ColumnUse::feature);
+    uses_.assign(names_.size(), ColumnUse::none);
     if (has_target_) assign_targets();
     if (!options_.group_column.empty())
       use(place_of(options_.group_column, "group-column"), ColumnUse::group);
@@ -108,19 +127,42 @@ class CsvRowReader {
 
   void assign_features() {
     for (const std::string& name : options_.columns) {
-      const std::size_t column = place_of(name, "columns");
-      if (uses_[column] != ColumnUse::feature || std::ranges::count(features_, column) > 0) {
+      const std::optional<std::size_t> place = find(name);
+      if (!place) {
+        throw FormatError(
+            fmt::format("{}: expected one column of the name '{}', as --columns says or a file "
+                        "that was read before has it; found {}{}",
+                        file_, printable(name), names(),
+                        has_header_ && to_whole_number(name)
+                            ? "; columns of a file whose first record is no header are numbers"
+                            : ""));
+      }
+      const std::size_t column = *place;
+      if (uses_[column] != ColumnUse::none) {
         throw InvalidArgument(fmt::format(
             "{}: --columns: expected each column once, and none that is a target, a group, a "
             "weight or ignored, found '{}'",
             file_, printable(name)));
       }
+      uses_[column] = ColumnUse::feature;
       features_.push_back(column);
     }
-    for (std::size_t i = 0; options_.columns.empty() && i < names_.size(); ++i) {
-      if (uses_[i] == ColumnUse::feature) features_.push_back(i);
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (uses_[i] == ColumnUse::none && options_.columns.empty()) {
+        uses_[i] = ColumnUse::feature;
+        features_.push_back(i);
+      } else if (uses_[i] == ColumnUse::none || uses_[i] == ColumnUse::ignored) {
+        rows_.unused.push_back(names_[i]);
+      }
     }
-    for (const std::size_t column : features_) rows_.columns.push_back(names_[column]);
+    for (const std::size_t column : features_) {
+      rows_.columns.push_back(names_[column]);
+      if (find(names_[column])) continue;
+      throw FormatError(fmt::format(
+          "{}: expected a name for each column, since further files are read by them, found '{}' "
+          "twice",
+          file_, printable(names_[column])));
+    }
   }
 
   void read_record() {
@@ -183,7 +225,9 @@ class CsvRowReader {
   bool has_target_;
   const DataOptions& options_;
   CsvRecords records_;
+  bool has_header_ = false;
   std::vector<std::string> names_;
+  std::unordered_map<std::string_view, std::size_t> places_;
   std::vector<ColumnUse> uses_;
   /// The columns of the targets and of the features, in their order.
   std::vector<std::size_t> targets_;

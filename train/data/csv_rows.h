@@ -18,6 +18,8 @@ struct CsvRows {
   std::vector<float> values;
   /// The names of the features.
   std::vector<std::string> columns;
+  /// The names of the columns that are read as nothing.
+  std::vector<std::string> unused;
   /// The names of the target columns, with commas between; empty without one.
   std::string target_column;
   /// How many there are, and what stands in them, record by record.
@@ -41,10 +43,11 @@ struct CsvRows {
 /// ignored are no features. DataOptions::columns are, in their order, or all others. Without a
 /// header columns are named by their numbers from 0. Throws IoError where the file cannot be read;
 /// FormatError, which names line and column, for a feature that is no finite number, a weight that
-/// is none of 0 or more, an empty target or group, a record of another length, and as CsvRecords;
-/// InvalidArgument for a column that the file does not have, and where the examples take more than
-/// DataOptions::max_bytes. Records that `skipped` takes are left out, but for such that break the
-/// quotes of the file.
+/// is none of 0 or more, an empty target or group, a record of another length, for a column of
+/// DataOptions::columns that the file does not have, for features of one name, and as CsvRecords;
+/// InvalidArgument for another column that the file does not have, and where the examples take more
+/// than DataOptions::max_bytes. Records that `skipped` takes are left out, but for such that break
+/// the quotes of the file.
 CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
                       const DataOptions& options, SkippedExamples& skipped);
 

@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/printable.h>
+#include <octet/train/data/csv_data.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/data_formats.h>
 #include <octet/train/data/load_data.h>
@@ -98,6 +99,16 @@ LoadedData load(const DataFormat& format, const fs::path& path, const DataOption
   return data;
 }
 
+/// Has `how` find columns by the names that they have in the training data.
+void use_columns_of(const DataOptions& training, DataOptions& how) {
+  how.columns = training.columns;
+  how.target_column = training.target_column;
+  how.numbers = training.numbers;
+  // What is no feature may be missing, and so may weights, which scores do not need.
+  how.ignored.clear();
+  how.weight_column.clear();
+}
+
 /// The test examples from a path of their own. Those left out are added to `data`.
 Dataset other_data(const DataFormat& format, LoadedData& data, const DataOptions& options) {
   const DataFormat& other = format_of(options.test_data);
@@ -110,14 +121,16 @@ Dataset other_data(const DataFormat& format, LoadedData& data, const DataOptions
   DataOptions how = options;
   how.skip_bad -= data.skipped.size();
   if (!data.train.class_names().empty()) how.class_names = data.train.class_names();
-  if (!how.weight_column.empty() && data.resolved) {
-    // Scores do not weigh: the column may be missing, and is no feature.
-    how.columns = data.resolved->columns;
-    how.weight_column.clear();
-  }
+  if (data.resolved && !data.resolved->columns.empty()) use_columns_of(*data.resolved, how);
   // Sounds of both parts have one rate.
   if (format.has_rate && data.resolved) how.sample_rate = data.resolved->sample_rate;
   LoadedData found = load(format, options.test_data, how);
+  if (found.resolved && options.columns.empty()) {
+    std::vector<std::string> unused = found.resolved->ignored;
+    std::erase(unused, options.weight_column);
+    require_known_columns(options.test_data.string(), unused, data.resolved->ignored,
+                          "the training data");
+  }
   data.skipped.insert(data.skipped.end(), found.skipped.begin(), found.skipped.end());
   return found.test.empty() ? std::move(found.train) : std::move(found.test);
 }
@@ -145,6 +158,7 @@ std::shared_ptr<const DataDescription> description_of(const DataFormat& format,
                                                       const LoadedData& data,
                                                       const DataOptions& options) {
   DataOptions resolved = data.resolved.value_or(options);
+  resolved.ignored.clear();
   // Further data may lack a class: labels go by the names of the training.
   if (std::ranges::find(format.takes, "class-names") != format.takes.end()) {
     resolved.class_names = data.train.class_names();

@@ -119,6 +119,9 @@ TEST_F(CsvData, WhatIsRefusedIsNamed) {
   expect_mentions(refused("a,b\n1,\n"), "line 2, column 1: 'b': expected a target or a group");
   expect_mentions(refused("a,b\n1,2\n", {.window = 2}), "expected 2 records in a row");
   expect_mentions(refused("a,b\n1,c\n", {.class_names = {"d"}}), "expected one of the classes d");
+  expect_mentions(refused("a,b\n1,0.5\n", {.class_names = {"0"}}), "classes 0, found '0.5'");
+  expect_mentions(refused("a,a,b\n1,2,c\n"),
+                  "expected a name for each column, since further files");
   expect_mentions(wrong("a,b\n1,2\n", {.target_column = "c"}),
                   "--target-column: expected the name of one column, one of a, b, found 'c'");
   expect_mentions(wrong("a,b\n1,2\n", {.group_column = "b"}), "found 'b' twice");
@@ -138,9 +141,31 @@ TEST_F(CsvData, FilesOfAFolderAreSequences) {
   const LoadedData windows = load_csv_folder(set, {.window = 1});
   EXPECT_EQ(labels_of(windows.train), (Labels{0, 0, 0, 1, 1}));
   EXPECT_EQ(windows.groups, (Groups{0, 0, 0, 1, 1}));
-  write("x\n1\n", "set/walk/2.csv");
-  expect_mentions(message_of<FormatError>([&] { load_data(set, {.length = 2}); }),
-                  "2.csv: expected 2 columns as in ");
+}
+
+TEST_F(CsvData, ColumnsOfAFolderAreFoundByTheNamesOfItsFirstFile) {
+  write("t,x,y\n0,1,2\n", "set/train/a/1.csv");
+  write("y,x\n4,3\n", "set/train/b/1.csv");
+  write("x,t,y\n5,0,6\n", "set/test/b/1.csv");
+  const fs::path set = scratch_.path() / "set";
+  for (const DataOptions& options :
+       {DataOptions{.ignored = {"t"}}, DataOptions{.columns = {"x", "y"}}}) {
+    const DataSplit data = load_data(set, options);
+    EXPECT_EQ(values_of(data.train), (std::vector<float>{1, 2, 3, 4}));
+    EXPECT_EQ(values_of(data.test), (std::vector<float>{5, 6}));
+  }
+  for (const auto& [text, says] :
+       {std::pair{"x\n1\n", "2.csv: expected one column of the name 'y'"},
+        std::pair{"1,2\n", "found 0, 1, which are numbers since its first record is no header"},
+        std::pair{"x,y,z\n1,2,3\n", "2.csv: expected the columns of "},
+        std::pair{"x,y,z\n1,2,3\n", "1.csv, found another one, 'z'"},
+        std::pair{"x,y,y\n1,2,3\n", "expected one column of the name 'y'"}}) {
+    write(text, "set/test/b/2.csv");
+    expect_mentions(message_of<FormatError>([&] { load_data(set, {.ignored = {"t"}}); }), says);
+  }
+  write("3,4\n", "set/train/a/0.csv");
+  expect_mentions(message_of<FormatError>([&] { load_data(set); }),
+                  "columns of a file whose first record is no header are numbers");
 }
 
 }  // namespace

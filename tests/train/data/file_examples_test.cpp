@@ -115,8 +115,8 @@ TEST_F(FileExamplesTest, ColumnsAreFoundByTheirNames) {
   EXPECT_EQ(values_of(read_file_examples(file, windows).features),
             (std::vector<float>{1, 2, 3, 4, 3, 4, 5, 6}));
   expect_mentions(
-      message_of<InvalidArgument>([&] { read_file_examples(write("c.csv", "y,z\n1,2\n"), rows); }),
-      "--columns: expected the name of one column, one of y, z, found 'x'");
+      message_of<FormatError>([&] { read_file_examples(write("c.csv", "y,z\n1,2\n"), rows); }),
+      "c.csv: expected one column of the name 'x'");
   DataDescription few = rows;
   few.options.max_bytes = 7;
   // octet predict, which has no --data, does not take the option.

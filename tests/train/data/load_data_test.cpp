@@ -9,6 +9,7 @@
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/wav_folder.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace octet::test::load_data_test {
@@ -136,9 +137,48 @@ TEST_F(LoadData, TestExamplesMayStandElsewhere) {
   EXPECT_EQ(data.train.size(), 2U);
   ASSERT_EQ(data.test.size(), 1U);
   EXPECT_EQ(data.test.features(0, 1).at({0, 0}), 7.0F);
-  const fs::path wide = write("c.csv", text("a,b,class\n7,1,1\n"));
-  expect_mentions(message_of<FormatError>([&] { load_data(train, {.test_data = wide}); }),
-                  "the test examples have shape [2], the training examples [1]");
+}
+
+TEST_F(LoadData, ColumnsOfTestDataAreFoundByTheNamesOfTheTrainingData) {
+  struct Case {
+    const char* test;
+    /// What is wrong with it, or null.
+    const char* says;
+    DataOptions options{};
+  };
+  const DataOptions ignores{.ignored = {"id"}};
+  const DataOptions weighs{.weight_column = "id"};
+  const DataOptions chooses{.columns = {"x", "y"}};
+  const DataOptions named{.target_column = "class", .ignored = {"id"}};
+  const fs::path train = write("a.csv", text("id,x,y,class\n1,1,2,0\n1,3,4,1\n"));
+  for (const Case& c : {
+           Case{"x,y,class,id\n7,8,1,5\n", nullptr, ignores},
+           Case{"class,y,x\n1,8,7\n", nullptr, ignores},
+           Case{"class,y,x\n1,8,7\n", nullptr, weighs},
+           Case{"class,id,y,x\n1,9,8,7\n", nullptr, weighs},
+           Case{"new,x,class,y\n6,7,1,8\n", nullptr, chooses},
+           Case{"x,y,kind\n7,8,1\n", "--target-column: expected the name of one column", ignores},
+           Case{"x,z,class\n7,8,1\n", "b.csv: expected one column of the name 'y'", ignores},
+           Case{"7,8,1\n", "one of 0, 1, 2, which are numbers since its first record is no",
+                ignores},
+           Case{"new,x,class,y\n6,7,1,8\n", "the training data, found another one, 'new'", named},
+           Case{"x,y,class\n7,8,0.5\n", "expected one of the classes 0, 1, found '0.5'", ignores},
+       }) {
+    SCOPED_TRACE(c.test);
+    DataOptions options = c.options;
+    options.test_data = write("b.csv", text(c.test));
+    if (c.says != nullptr) {
+      expect_mentions(message_of<Error>([&] { load_data(train, options); }), c.says);
+      continue;
+    }
+    const Dataset test = load_data(train, options).test;
+    EXPECT_TRUE(std::ranges::equal(test.features(0, 1).span(), std::vector<float>{7, 8}));
+    EXPECT_EQ(test.labels()[0], 1);
+  }
+  const fs::path prices = write("p.csv", text("x,price\n1,2\n2,2.5\n"));
+  const DataSplit data =
+      load_data(prices, {.test_data = write("q.csv", text("price,x\n3,4\n5,6\n"))});
+  EXPECT_FALSE(data.test.has_labels()) << "whole numbers are numbers, as those of the training";
 }
 
 TEST_F(LoadData, WhatIsRefusedIsNamed) {

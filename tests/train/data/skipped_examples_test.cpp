@@ -51,7 +51,7 @@ std::vector<FileFormat> file_formats() {
            true,
            text("x,y\n1,2\n3,4\n"),
            {{text("x,y\n1,2\n3\n"), "line 3: expected 2 fields"},
-            {text("x\n1\n3\n"), "expected 2 columns as in"},
+            {text("x\n1\n3\n"), "expected one column of the name 'y'"},
             {text("x,y\n1,2\n3,wet\n"), "expected a finite number, found 'wet'"}}}};
 }
 
