@@ -6,7 +6,9 @@
 #include <turbojpeg.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <string_view>
 
 namespace octet {
 namespace {
@@ -18,12 +20,39 @@ struct DestroyDecoder {
 };
 using JpegDecoder = std::unique_ptr<void, DestroyDecoder>;
 
+/// A PNG file without the chunks that say how its values are to be shown, which libpng would
+/// convert them by: values count as they are.
+std::vector<std::uint8_t> plain_png(std::span<const std::uint8_t> bytes) {
+  constexpr std::array<std::string_view, 4> kOfDisplay = {"gAMA", "cHRM", "sRGB", "iCCP"};
+  // Around the contents of a chunk: their length and its type, and a checksum.
+  constexpr std::size_t kHeader = 8;
+  constexpr std::size_t kChecksum = 4;
+  constexpr std::size_t kSignature = 8;
+  std::vector<std::uint8_t> result(bytes.begin(), bytes.begin() + kSignature);
+  std::span<const std::uint8_t> rest = bytes.subspan(kSignature);
+  while (rest.size() >= kHeader) {
+    const std::string_view type(reinterpret_cast<const char*>(rest.data()) + 4, 4);
+    const std::size_t length = std::size_t{rest[0]} << 24U | std::size_t{rest[1]} << 16U |
+                               std::size_t{rest[2]} << 8U | std::size_t{rest[3]};
+    if (type == "IDAT" || length + kHeader + kChecksum > rest.size()) break;
+    const auto chunk = rest.first(length + kHeader + kChecksum);
+    if (std::ranges::find(kOfDisplay, type) == kOfDisplay.end()) {
+      result.insert(result.end(), chunk.begin(), chunk.end());
+    }
+    rest = rest.subspan(chunk.size());
+  }
+  result.insert(result.end(), rest.begin(), rest.end());
+  return result;
+}
+
 /// A PNG file whose header has been read.
 class Png {
  public:
-  Png(std::span<const std::uint8_t> bytes, const std::string& file) : file_(file) {
+  Png(std::span<const std::uint8_t> bytes, const std::string& file)
+      : file_(file), bytes_(plain_png(bytes)) {
     image_.version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_memory(&image_, bytes.data(), bytes.size()) == 0) fail();
+    if (png_image_begin_read_from_memory(&image_, bytes_.data(), bytes_.size()) == 0) fail();
+    image_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   }
   ~Png() { png_image_free(&image_); }
   Png(const Png&) = delete;
@@ -34,12 +63,19 @@ class Png {
             (image_.format & PNG_FORMAT_FLAG_COLOR) == 0};
   }
   std::vector<std::uint8_t> decode() {
-    image_.format = PNG_FORMAT_RGB;
+    const bool has_alpha = (image_.format & PNG_FORMAT_FLAG_ALPHA) != 0;
+    image_.format = has_alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
     std::vector<std::uint8_t> pixels(PNG_IMAGE_SIZE(image_));
-    const png_color black{0, 0, 0};
-    if (png_image_finish_read(&image_, &black, pixels.data(), 0, nullptr) == 0) fail();
+    if (png_image_finish_read(&image_, nullptr, pixels.data(), 0, nullptr) == 0) fail();
     // A file that is cut is a warning there.
     if (image_.warning_or_error != 0) fail();
+    if (!has_alpha) return pixels;
+    const std::size_t count = pixels.size() / 4;
+    for (std::size_t i = 1; i < count; ++i) {
+      std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(4 * i), 3,
+                  pixels.begin() + static_cast<std::ptrdiff_t>(3 * i));
+    }
+    pixels.resize(3 * count);
     return pixels;
   }
 
@@ -49,6 +85,7 @@ class Png {
   }
 
   const std::string& file_;
+  std::vector<std::uint8_t> bytes_;
   png_image image_{};
 };
 
@@ -75,6 +112,12 @@ ImageInfo jpeg_info(void* decoder, std::span<const std::uint8_t> bytes, const st
   if (decoder == nullptr || tjDecompressHeader3(decoder, bytes.data(), bytes.size(), &width,
                                                 &height, &subsampling, &colors) != 0) {
     fail_jpeg(decoder, file);
+  }
+  if (colors == TJCS_CMYK || colors == TJCS_YCCK) {
+    throw FormatError(fmt::format(
+        "{}: expected a JPEG file of colours or grey, found CMYK, which printers take; save it as "
+        "RGB",
+        file));
   }
   return {height, width, colors == TJCS_GRAY};
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace octet::test {
 
@@ -22,18 +23,27 @@ inline void put_png_chunk(Bytes& to, std::string_view type, const Bytes& content
                          crc32(0, to.data() + begin, static_cast<uInt>(to.size() - begin))));
 }
 
-/// A PNG file of 8 bits a channel: 1 channel is grey, 3 are red, green and blue, 4 with alpha.
+/// A chunk of a PNG file in front of its pixels.
+struct PngChunk {
+  std::string_view type;
+  Bytes contents;
+};
+
+/// A PNG file of 8 or 16 bits a channel: 1 channel is grey, 2 with alpha, 3 are red, green and
+/// blue, 4 with alpha.
 inline Bytes png_bytes(std::uint32_t height, std::uint32_t width, std::uint32_t channels,
-                       const Bytes& pixels) {
+                       const Bytes& pixels, std::uint8_t bits = 8,
+                       const std::vector<PngChunk>& chunks = {}) {
   Bytes file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   Bytes header;
   put_big_endian(header, width);
   put_big_endian(header, height);
-  const std::uint8_t kind = channels == 1 ? 0 : channels == 3 ? 2 : 6;
-  header.insert(header.end(), {8, kind, 0, 0, 0});
+  constexpr std::uint8_t kKinds[] = {0, 4, 2, 6};
+  header.insert(header.end(), {bits, kKinds[channels - 1], 0, 0, 0});
   put_png_chunk(file, "IHDR", header);
+  for (const PngChunk& chunk : chunks) put_png_chunk(file, chunk.type, chunk.contents);
   Bytes rows;
-  const auto stride = static_cast<std::ptrdiff_t>(width) * channels;
+  const auto stride = static_cast<std::ptrdiff_t>(width) * channels * bits / 8;
   for (auto from = pixels.begin(); from < pixels.end(); from += stride) {
     rows.push_back(0);
     rows.insert(rows.end(), from, from + stride);

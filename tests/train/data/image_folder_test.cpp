@@ -97,15 +97,39 @@ TEST_F(ImageFolder, FilesBecomeExamplesOfTheirFolders) {
   EXPECT_TRUE(std::ranges::equal(load({.grey = true}).train.bytes().last(15), grey_of(kSlope)));
 }
 
-TEST_F(ImageFolder, GreyFilesStayGreyAndTransparentOnesStandOnBlack) {
+TEST_F(ImageFolder, GreyFilesStayGrey) {
   write("a/1.jpg", jpeg("grey.jpg"));
   write("a/2.png", png_bytes(3, 5, 1, counting(15)));
   EXPECT_EQ(load().train.example_shape(), (Shape{3, 5, 1}));
   EXPECT_TRUE(std::ranges::equal(load().train.bytes().first(15), kGrey));
-  Bytes clear(60, 200);
-  for (std::size_t i = 3; i < clear.size(); i += 4) clear[i] = 0;
-  write("a/3.png", png_bytes(3, 5, 4, clear));
-  EXPECT_TRUE(std::ranges::equal(load().train.bytes().last(45), Bytes(45, 0)));
+}
+
+TEST(PngValues, AreThoseOfTheFileWhateverItSaysOfThem) {
+  if (!reads_images()) GTEST_SKIP() << "this build reads no images (OCTET_IMAGES)";
+  const Bytes wide = {0, 0, 0x3F, 0xFF, 0x7F, 0xFF, 0x80, 0, 0x80, 0x81, 0xFF, 0xFF};
+  const Bytes narrow = {0, 64, 127, 128, 128, 255};
+  const PngChunk gamma{"gAMA", {0, 1, 0x86, 0xA0}};  // 1, where screens have 0.45455
+  const PngChunk clear{"tRNS", {0, 64}};
+  struct Case {
+    const char* name;
+    Bytes file;
+    Bytes expected;
+  };
+  for (const Case& c : {
+           Case{"16 bits", png_bytes(1, 6, 1, wide, 16), tripled(narrow)},
+           Case{"16 bits of colours", png_bytes(2, 1, 3, wide, 16), narrow},
+           Case{"16 bits and a gamma", png_bytes(2, 1, 3, wide, 16, {gamma}), narrow},
+           Case{"gamma", png_bytes(2, 1, 3, narrow, 8, {gamma}), narrow},
+           Case{"a color that is transparent", png_bytes(1, 6, 1, narrow, 8, {clear}),
+                tripled(narrow)},
+           Case{"opacity",
+                png_bytes(1, 2, 4, {1, 2, 3, 0, 200, 100, 50, 7}),
+                {1, 2, 3, 200, 100, 50}},
+           Case{"opacity of grey and a gamma", png_bytes(1, 2, 2, {9, 0, 200, 128}, 8, {gamma}),
+                tripled({9, 200})},
+       }) {
+    EXPECT_EQ(decode_image(c.file, c.name), c.expected) << c.name;
+  }
 }
 
 TEST_F(ImageFolder, ImagesOfSeveralSizesAreResized) {
@@ -136,6 +160,8 @@ TEST_F(ImageFolder, WhatIsRefusedIsNamed) {
   const Bytes photo = jpeg("slope.jpg");
   write("a/1.png", Bytes(photo.begin(), photo.end() - 12));
   expect_mentions(refused(), "1.png: the JPEG file is damaged");
+  write("a/1.png", jpeg("cmyk.jpg"));
+  expect_mentions(refused(), "1.png: expected a JPEG file of colours or grey, found CMYK");
   write("a/1.png", {'G', 'I', 'F'});
   expect_mentions(refused(), "1.png: expected a JPEG, PNG or BMP file, found another");
   write("a/1.png", png_bytes(1U << 14U, 1U << 13U, 1, {}));
