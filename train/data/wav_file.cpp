@@ -4,8 +4,12 @@
 #include <sndfile.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <fstream>
 #include <memory>
+#include <string_view>
 #include <system_error>
 
 namespace octet {
@@ -29,6 +33,36 @@ void reserve_values(const std::filesystem::path& path, std::size_t promised, std
   const std::size_t samples = most == 0 ? promised : std::min(promised, most);
   sound.values.reserve(std::min(samples, kMostValuesOfByte * bytes / sound.channels) *
                        sound.channels);
+}
+
+/// Throws FormatError for a file that ends before its samples do, which libsndfile passes over.
+void require_whole(const std::filesystem::path& path) {
+  // Programs that write to a pipe promise that much or more, since they cannot know.
+  constexpr std::uint64_t kUnknown = 0x7FFFF000;
+  std::error_code failure;
+  const std::uint64_t size = std::filesystem::file_size(path, failure);
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 12> riff{};
+  if (failure || !file.read(riff.data(), riff.size()) || riff[3] != 'F') return;
+  std::uint64_t at = riff.size();
+  for (std::array<char, 8> head{}; file.read(head.data(), head.size());) {
+    at += head.size();
+    std::uint64_t length = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      length |= std::uint64_t{static_cast<unsigned char>(head[4 + i])} << (8 * i);
+    }
+    if (std::string_view(head.data(), 4) == "data") {
+      if (length >= kUnknown || length <= size - std::min(at, size)) return;
+      throw FormatError(
+          fmt::format("{}: the header promises {} bytes of samples, but only {} follow; was the "
+                      "recording or the download interrupted?",
+                      path.string(), length, size - std::min(at, size)));
+    }
+    // Chunks begin at even places.
+    length += length % 2;
+    file.ignore(static_cast<std::streamsize>(length));
+    at += length;
+  }
 }
 
 }  // namespace
@@ -58,6 +92,7 @@ Sound read_wav(const std::filesystem::path& path, FunctionRef<std::size_t(int ra
     throw FormatError(fmt::format("{}: expected 1 to {} channels, found {}, at {} samples a second",
                                   name, kMostChannels, info.channels, info.samplerate));
   }
+  require_whole(path);
   Sound sound{
       .rate = info.samplerate, .channels = static_cast<std::size_t>(info.channels), .values = {}};
   const std::size_t most = most_at(sound.rate);

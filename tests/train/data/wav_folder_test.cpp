@@ -77,6 +77,14 @@ TEST_F(WavFolder, WhatIsRefusedIsNamed) {
   expect_mentions(refused(), "2.wav: expected a sequence, found no step");
   write("a/2.wav", {'R', 'I', 'F', 'F'});
   expect_mentions(refused(), "2.wav: expected a WAV file");
+  Bytes cut = wav_bytes(8000, 1, {1, 2, 3});
+  cut.insert(cut.begin() + 36, {'n', 'o', 't', 'e', 1, 0, 0, 0, 7, 0});
+  EXPECT_EQ(read_wav(write("whole.wav", cut)).values.size(), 3U);
+  cut.pop_back();
+  expect_mentions(message_of<FormatError>([&] { read_wav(write("cut.wav", cut)); }),
+                  "cut.wav: the header promises 6 bytes of samples, but only 5 follow");
+  for (std::size_t i = 50; i < 54; ++i) cut[i] = 0xFF;
+  EXPECT_EQ(read_wav(write("piped.wav", cut)).values.size(), 2U);
   expect_mentions(message_of<IoError>([&] { read_wav(scratch_.path() / "a"); }), "no such file");
 }
 
