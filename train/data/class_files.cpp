@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/name_pattern.h>
@@ -49,7 +50,8 @@ bool holds_files_within(const fs::path& folder, const Endings& endings, int dept
 /// files.
 class Lister {
  public:
-  Lister(const Endings& endings, const DataOptions& options) : endings_(endings) {
+  Lister(const Endings& endings, const DataOptions& options)
+      : endings_(endings), skips_(options.skip_bad > 0) {
     if (!options.class_from.empty()) pattern_.emplace(options.class_from);
   }
 
@@ -59,24 +61,67 @@ class Lister {
   void list(const fs::path& folder, std::vector<ClassFile>& files, std::vector<ClassFile>& others) {
     for (const std::string& name : names_in(folder)) {
       const fs::path path = folder / name;
-      if (is_file(path) && ends_in(name, endings_)) {
-        add(path, "", files, others);
-      } else if (is_folder(path)) {
-        for (const std::string& inner : names_in(path)) {
-          if (is_file(path / inner) && ends_in(inner, endings_)) {
-            add(path / inner, name, files, others);
-          }
-        }
+      if (is_folder(path)) {
+        list_class(path, name, files, others);
+      } else {
+        add_or_leave_out(path, "", files, others);
       }
     }
   }
 
+  /// Warns of what was left out.
+  void warn_of_left_out(const fs::path& folder) const {
+    if (left_out_ == 0) return;
+    log_warn(printable_lines(fmt::format(
+        "'{}': {} files and folders are left out, the first is '{}'; examples are files "
+        "that end in {}, in the folders of classes and in none further down{}{}",
+        folder.string(), left_out_, first_left_out_.string(), fmt::join(endings_, ", "),
+        without_example_.empty() ? "" : "; classes without an example: ",
+        fmt::join(without_example_, ", "))));
+  }
+
  private:
+  bool has_class_names() const { return pattern_ && pattern_->has_class(); }
+
+  /// Lists the files in a folder, which `name` is the class of unless those of the files say it.
+  void list_class(const fs::path& folder, const std::string& name, std::vector<ClassFile>& files,
+                  std::vector<ClassFile>& others) {
+    const std::size_t before = files.size() + others.size();
+    const std::vector<std::string> names = names_in(folder);
+    for (const std::string& inner : names) add_or_leave_out(folder / inner, name, files, others);
+    if (has_class_names() || files.size() + others.size() > before) return;
+    if (!skips_) {
+      throw FormatError(fmt::format(
+          "'{}': expected files of class '{}' that end in {}, found {}; remove the folder, or "
+          "leave "
+          "it out by --skip-bad",
+          folder.string(), printable(name), fmt::join(endings_, ", "),
+          names.empty()
+              ? "none"
+              : fmt::format("{} others, such as '{}'", names.size(), printable(names.front()))));
+    }
+    if (names.empty()) leave_out(folder);
+    without_example_.push_back(name);
+  }
+
+  void leave_out(const fs::path& path) {
+    if (left_out_++ == 0) first_left_out_ = path;
+  }
+
+  void add_or_leave_out(const fs::path& path, const std::string& folder,
+                        std::vector<ClassFile>& files, std::vector<ClassFile>& others) {
+    if (is_file(path) && ends_in(path.filename().string(), endings_)) {
+      add(path, folder, files, others);
+    } else {
+      leave_out(path);
+    }
+  }
+
   void add(const fs::path& path, const std::string& folder, std::vector<ClassFile>& files,
            std::vector<ClassFile>& others) {
     const NameParts parts =
         pattern_ ? pattern_->match(path.filename().string(), path.string()) : NameParts{};
-    const bool named = pattern_ && pattern_->has_class();
+    const bool named = has_class_names();
     if (!named && folder.empty()) {
       throw FormatError(
           fmt::format("{}: expected a folder named after its class around the file, found none; if "
@@ -89,7 +134,12 @@ class Lister {
   }
 
   const Endings& endings_;
+  bool skips_;
   std::optional<NamePattern> pattern_;
+  /// What is no example, and the first of it.
+  std::size_t left_out_ = 0;
+  fs::path first_left_out_;
+  std::vector<std::string> without_example_;
 };
 
 /// The first of these folders that is there.
@@ -134,6 +184,26 @@ bool holds_files(const fs::path& folder, const Endings& endings) {
   return is_folder(folder) && holds_files_within(folder, endings, 2);
 }
 
+std::set<std::string> class_names_in(const std::vector<ClassFile>& files) {
+  std::set<std::string> classes;
+  for (const ClassFile& file : files) classes.insert(file.class_name);
+  return classes;
+}
+
+void require_each_class(const fs::path& folder, const std::set<std::string>& classes,
+                        const Dataset& train) {
+  const std::set<std::int32_t> labels(train.labels().begin(), train.labels().end());
+  const std::vector<std::string> names = train.class_names();
+  for (const std::string& name : classes) {
+    const auto label = std::ranges::find(names, name) - names.begin();
+    if (label < std::ssize(names) && labels.contains(static_cast<std::int32_t>(label))) continue;
+    throw FormatError(
+        fmt::format("'{}': expected an example of class '{}' that can be read, found none; remove "
+                    "its files if it is to be left out",
+                    folder.string(), printable(name)));
+  }
+}
+
 Groups groups_of(const std::vector<ClassFile>& files) {
   GroupNumbers numbers;
   Groups groups;
@@ -160,6 +230,7 @@ ClassFiles list_class_files(const fs::path& folder, const Endings& endings,
           folder.string(), files.train.size()));
     }
   }
+  lister.warn_of_left_out(folder);
   if (files.train.empty()) {
     throw FormatError(
         fmt::format("'{}': expected files for training that end in {}, in folders "

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,12 +44,22 @@ bool holds_files(const std::filesystem::path& folder, const std::vector<std::str
 /// - all else stands as it is.
 ///
 /// Each takes at least one character and ends where what stands behind it begins for the first
-/// time; what stands last, the ending, ends the name. Throws InvalidArgument for another pattern;
-/// FormatError for a folder or a part without such files, a name that does not match, and files
-/// that stand elsewhere.
+/// time; what stands last, the ending, ends the name. Hidden files and folders, whose names begin
+/// with a point, are left out, and so is what is neither such a file nor the folder of a class,
+/// with a warning. Throws InvalidArgument for another pattern; FormatError for a folder, a part or,
+/// where DataOptions::skip_bad is 0, a class without such files, a name that does not match, and
+/// files that stand elsewhere.
 ClassFiles list_class_files(const std::filesystem::path& folder,
                             const std::vector<std::string_view>& endings,
                             const DataOptions& options);
+
+/// The names of the classes of files.
+std::set<std::string> class_names_in(const std::vector<ClassFile>& files);
+
+/// Throws FormatError for one of the classes of the files of `folder` that `train` has no example
+/// of.
+void require_each_class(const std::filesystem::path& folder, const std::set<std::string>& classes,
+                        const Dataset& train);
 
 /// Numbers groups by their names, in the order in which these first appear.
 class GroupNumbers {

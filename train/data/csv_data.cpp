@@ -262,6 +262,7 @@ LoadedData load_csv_folder(const fs::path& folder, const DataOptions& options) {
   FolderPart train = read_part(folder, files.train, options.class_names, columns, options, skipped);
   LoadedData data{
       .train = std::move(train.set), .groups = std::move(train.groups), .resolved = options};
+  require_each_class(folder, class_names_in(files.train), data.train);
   data.resolved->columns = columns.features;
   data.resolved->ignored = columns.unused;
   if (options.window == 0) {

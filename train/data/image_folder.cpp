@@ -16,6 +16,7 @@
 #include <exception>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -168,6 +169,7 @@ std::vector<std::uint8_t> read_image(const fs::path& path, const PixelSize& size
 
 LoadedData load_image_folder(const fs::path& folder, const DataOptions& options) {
   ClassFiles files = list_class_files(folder, image_endings(), options);
+  const std::set<std::string> classes = class_names_in(files.train);
   SkippedExamples skipped(options.skip_bad);
   const PixelSize size = common_size(files, options, skipped);
   const std::initializer_list<std::size_t> sides = {static_cast<std::size_t>(size.height),
@@ -182,6 +184,7 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
         skipped);
   };
   LoadedData data{.train = read(files.train, options.class_names), .resolved = options};
+  require_each_class(folder, classes, data.train);
   data.groups = groups_of(files.train);
   data.resolved->height = size.height;
   data.resolved->width = size.width;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 namespace octet {
 
@@ -10,7 +11,8 @@ std::vector<std::string> names_in(const std::filesystem::path& path) {
   std::error_code failure;
   for (std::filesystem::directory_iterator entry(path, failure), end; !failure && entry != end;
        entry.increment(failure)) {
-    names.push_back(entry->path().filename().string());
+    std::string name = entry->path().filename().string();
+    if (!name.starts_with('.')) names.push_back(std::move(name));
   }
   std::ranges::sort(names);
   return names;

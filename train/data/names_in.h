@@ -6,8 +6,8 @@
 
 namespace octet {
 
-/// The names of what is in a folder, sorted by bytes; none where `path` is no folder that can be
-/// read.
+/// The names of what is in a folder, sorted by bytes, without hidden ones, which begin with a
+/// point; none where `path` is no folder that can be read.
 std::vector<std::string> names_in(const std::filesystem::path& path);
 
 }  // namespace octet

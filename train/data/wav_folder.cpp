@@ -14,6 +14,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -194,9 +195,11 @@ bool is_wav_folder(const fs::path& folder) { return holds_files(folder, wav_endi
 LoadedData load_wav_folder(const fs::path& folder, const DataOptions& options) {
   require_front_end_options(options, /*are_sounds=*/true);
   ClassFiles files = list_class_files(folder, wav_endings(), options);
+  const std::set<std::string> classes = class_names_in(files.train);
   SoundFolder sounds(folder, options,
                      files.train.size() + files.test.size() + files.validation.size());
   LoadedData data{.train = sounds.read(files.train, options.class_names), .resolved = options};
+  require_each_class(folder, classes, data.train);
   data.groups = groups_of(files.train);
   data.resolved->sample_rate = sounds.rate();
   if (options.length == 0) data.resolved->length = sounds.samples();

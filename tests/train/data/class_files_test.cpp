@@ -1,10 +1,14 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/name_pattern.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace octet::test::class_files_test {
 namespace {
@@ -18,8 +22,9 @@ struct Folder {
     fs::create_directories((scratch.path() / name).parent_path());
     scratch.write(name, {});
   }
-  ClassFiles list(const std::string& pattern = "") const {
-    return list_class_files(scratch.path(), {".wav"}, {.class_from = pattern});
+  ClassFiles list(const std::string& pattern = "", std::size_t skip_bad = 0) const {
+    return list_class_files(scratch.path(), {".wav"},
+                            {.class_from = pattern, .skip_bad = skip_bad});
   }
   /// "NAME:CLASS:GROUP" of each file.
   static std::string text_of(const std::vector<ClassFile>& files) {
@@ -46,6 +51,34 @@ TEST(ClassFiles, FoldersAreClassesAndParts) {
   EXPECT_EQ(Folder::text_of(parted.list().validation), "2.wav:a: ");
 }
 
+TEST(ClassFiles, WhatIsNoExampleIsCountedAndNamed) {
+  const Folder folder;
+  for (const char* name : {"a/1.wav", "b/2.wav", "a/._1.wav", ".cache/3.wav"}) folder.touch(name);
+  std::vector<std::string> warnings;
+  const CollectWarnings collect(warnings);
+  EXPECT_EQ(Folder::text_of(folder.list().train), "1.wav:a: 2.wav:b: ");
+  EXPECT_TRUE(warnings.empty()) << "of hidden files and folders";
+  for (const char* name : {"b/sub/4.wav", "b/notes.txt", "README.md"}) folder.touch(name);
+  fs::create_symlink("nowhere.wav", folder.scratch.path() / "b/5.wav");
+  EXPECT_EQ(Folder::text_of(folder.list().train), "1.wav:a: 2.wav:b: ");
+  ASSERT_EQ(warnings.size(), 1U);
+  expect_mentions(warnings[0], "4 files and folders are left out, the first is '");
+  expect_mentions(warnings[0], "/README.md'");
+  for (const auto& [name, found] :
+       {std::pair{"c/1.webp", "1 others, such as '1.webp'"}, std::pair{"d/.x.wav", "none"}}) {
+    folder.touch(name);
+    const std::string refused = message_of<FormatError>([&] { folder.list(); });
+    expect_mentions(refused, fmt::format("expected files of class '{}' that end", name[0]));
+    expect_mentions(refused, fmt::format(".wav, found {}; remove the folder", found));
+    warnings.clear();
+    EXPECT_EQ(Folder::text_of(folder.list("", 1).train), "1.wav:a: 2.wav:b: ");
+    ASSERT_EQ(warnings.size(), 1U);
+    expect_mentions(warnings[0], fmt::format("5 files and folders are left out"));
+    expect_mentions(warnings[0], fmt::format("classes without an example: {}", name[0]));
+    fs::remove_all(folder.scratch.path() / std::string(1, name[0]));
+  }
+}
+
 TEST(ClassFiles, NamesSayClassGroupAndPart) {
   const Folder folder;
   for (const char* name : {"recordings/7_jackson_12.wav", "recordings/0_lucas_4.wav"}) {
@@ -66,7 +99,8 @@ TEST(ClassFiles, WhatIsRefusedIsNamed) {
     return message_of<FormatError>([&] { folder.list(pattern); });
   };
   folder.touch("a/none.txt");
-  expect_mentions(refused(""), "expected files for training that end in .wav");
+  expect_mentions(refused(""), "/a': expected files of class 'a' that end in .wav, found 1 others");
+  expect_mentions(refused("{class}_*.wav"), "expected files for training that end in .wav");
   folder.touch("1_a.wav");
   expect_mentions(refused(""), "1_a.wav: expected a folder named after its class");
   expect_mentions(refused("{class}-*.wav"), "a part of it is missing");
@@ -78,7 +112,7 @@ TEST(ClassFiles, WhatIsRefusedIsNamed) {
   for (const char* part : {"test", "testing", "val", "validation"}) {
     const Folder parted;
     parted.touch("train/a/1.wav");
-    parted.touch(std::string(part) + "/a/notes.txt");
+    parted.touch(std::string(part) + "/notes.txt");
     expect_mentions(message_of<FormatError>([&] { parted.list(); }),
                     "/" + std::string(part) + "': expected files to score on that end in .wav");
   }

@@ -106,7 +106,7 @@ TEST_F(Skipped, FilesOfAFolder) {
   }
 }
 
-TEST_F(Skipped, AFolderWithoutAnExampleThatCanBeReadIsRefused) {
+TEST_F(Skipped, AFolderOrAClassWithoutAnExampleThatCanBeReadIsRefused) {
   for (const FileFormat& format : file_formats()) {
     if (!format.is_read) continue;
     fs::remove_all(folder("set"));
@@ -115,8 +115,14 @@ TEST_F(Skipped, AFolderWithoutAnExampleThatCanBeReadIsRefused) {
     }
     DataOptions options = format.options;
     options.skip_bad = 9;
-    expect_mentions(message_of<FormatError>([&] { load_data(folder("set"), options); }),
-                    "expected examples that can be read, found none");
+    const auto refused = [&] {
+      return message_of<FormatError>([&] { load_data(folder("set"), options); });
+    };
+    expect_mentions(refused(), "expected examples that can be read, found none");
+    write(fmt::format("set/a/2.{}", format.ending), format.good);
+    expect_mentions(refused(), "expected an example of class 'b' that can be read, found none");
+    options.class_names = {"a", "b"};
+    expect_mentions(refused(), "expected an example of class 'b' that can be read, found none");
   }
 }
 
