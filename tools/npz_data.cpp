@@ -53,7 +53,10 @@ NpyArray take(NamedArrays& arrays, const std::string& name, const std::string& r
   }
   NpyArray array = std::move(found->second);
   arrays.erase(found);
-  if (array.shape.rank() > 0 && array.shape.size() > 0) return array;
+  if (array.shape.rank() > 0 && array.shape.size() > 0) {
+    require_finite(array, fmt::format("{}: array \"{}\"", file, printable(name)));
+    return array;
+  }
   throw FormatError(fmt::format("{}: array \"{}\": expected [n, ...] with n of 1 or more, found {}",
                                 file, printable(name), array.shape.to_string()));
 }

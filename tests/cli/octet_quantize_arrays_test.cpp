@@ -14,6 +14,7 @@
 #include <octet/train/evaluate.h>
 #include <octet_test_paths.h>
 
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -387,6 +388,11 @@ TEST_F(OctetQuantizeArrays, SaysWhatIsWrong) {
   write("train.npz", {named("x", random_tensor({4, 6}, 1)), named("z", random_tensor({4, 3}, 2)),
                       named("kind", Labels{0, 1, 3, 0}), named("size", Tensor::ones({4, 1}))});
   failure({}, 1, "array \"kind\": expected labels below 3, the classes of the output, found 3");
+  Tensor holes = random_tensor({4, 6}, 1);
+  holes.mutable_at({2, 5}) = std::numeric_limits<float>::quiet_NaN();
+  write("train.npz", {named("x", holes), named("z", random_tensor({4, 3}, 2)),
+                      named("kind", Labels{0, 1, 2, 0}), named("size", Tensor::ones({4, 1}))});
+  failure({}, 1, "array \"x\": expected finite numbers, found nan in row 2");
   write("train.npz", {named("x", Tensor::ones({4, 6})), named("y", Tensor::ones({4, 3}))});
   failure({}, 1,
           "expected an array \"z\" for the input of that name, found y; name arrays as the model "

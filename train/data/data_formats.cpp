@@ -88,7 +88,7 @@ std::vector<std::string_view> with_skips(std::vector<std::string_view> own) {
 }
 
 /// Throws FormatError for a value of a row that is no number.
-void require_finite(std::span<const float> row, const std::string& file, std::size_t number) {
+void require_finite_row(std::span<const float> row, const std::string& file, std::size_t number) {
   const auto wrong = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
   if (wrong == row.end()) return;
   throw FormatError(
@@ -111,9 +111,9 @@ Dataset finite_rows(Dataset data, const std::string& x_file, const std::string& 
     };
     for (std::size_t row = 0; row < count; ++row) {
       const bool is_read = skipped.take([&] {
-        if (checks_features) require_finite(row_of(some.features, row), x_file, begin + row);
+        if (checks_features) require_finite_row(row_of(some.features, row), x_file, begin + row);
         if (data.has_labels()) return;
-        require_finite(row_of(some.targets.values(), row), y_file, begin + row);
+        require_finite_row(row_of(some.targets.values(), row), y_file, begin + row);
       });
       if (is_read) kept.push_back(static_cast<std::uint32_t>(begin + row));
     }

@@ -96,6 +96,7 @@ FileExamples csv_examples(const fs::path& file, const DataDescription& descripti
 
 FileExamples array_examples(const fs::path& file, const DataDescription& description) {
   const NpyArray array = read_npy(file);
+  require_finite(array, file.string());
   Tensor values = array.to_tensor();
   if (const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
     // Divided as Dataset does.

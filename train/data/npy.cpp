@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
+#include <octet/core/half.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/array_file.h>
 #include <octet/train/data/npy.h>
@@ -10,6 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -73,12 +77,97 @@ std::pair<std::string, std::uint64_t> read_header_text(ByteSource& source,
   return {std::string(text.begin(), text.end()), before + size};
 }
 
-/// What to do about a type that is not read.
-std::string_view advice(std::string_view descr) {
-  if (descr.starts_with('>'))
-    return "; big-endian: save array.astype(array.dtype.newbyteorder('<'))";
-  if (descr.find('O') != std::string_view::npos) return "; pickled objects are never read";
-  return "; save array.astype('<f4')";
+template <class T>
+T with_bytes_turned(T value) {
+  auto bytes = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
+  std::ranges::reverse(bytes);
+  return std::bit_cast<T>(bytes);
+}
+
+/// The values of an array whose first axis is the fastest, in the order in which the last one is.
+template <class T>
+std::vector<T> row_major(const std::vector<T>& from, const Shape& shape) {
+  std::vector<std::size_t> steps;
+  std::size_t step = 1;
+  for (const Index extent : shape) {
+    steps.push_back(step);
+    step *= static_cast<std::size_t>(extent);
+  }
+  std::vector<Index> index(steps.size());
+  std::vector<T> to;
+  to.reserve(from.size());
+  for (std::size_t at = 0; to.size() < from.size();) {
+    to.push_back(from[at]);
+    for (std::size_t axis = steps.size(); axis-- > 0;) {
+      const Index extent = shape[static_cast<Index>(axis)];
+      at += steps[axis];
+      if (++index[axis] < extent) break;
+      at -= steps[axis] * static_cast<std::size_t>(extent);
+      index[axis] = 0;
+    }
+  }
+  return to;
+}
+
+using Values = decltype(NpyArray::values);
+
+/// Reads the values, which are of type From in the file; uint16 that become floats are float16.
+template <class From, class To = From>
+Values read_values(ByteSource& source, const NpyHeader& header, std::uint64_t before,
+                   const std::string& file) {
+  const std::uint64_t count = check_promise(source, header.shape, sizeof(From), before, file);
+  std::vector<From> values = read_promised<From>(source, count, file);
+  if (header.descr.starts_with('>'))
+    std::ranges::transform(values, values.begin(), with_bytes_turned<From>);
+  if (header.fortran_order && header.shape.rank() > 1) values = row_major(values, header.shape);
+  if constexpr (std::is_same_v<From, To>) {
+    return values;
+  } else {
+    std::vector<To> result;
+    result.reserve(values.size());
+    for (const From value : values) {
+      if constexpr (std::is_same_v<From, std::uint16_t> && std::is_same_v<To, float>) {
+        result.push_back(detail::float_of_half(value));
+      } else {
+        result.push_back(static_cast<To>(value));
+      }
+    }
+    return result;
+  }
+}
+
+struct NpyType {
+  /// As NumPy writes it, behind the order of bytes.
+  std::string_view name;
+  Values (*read)(ByteSource&, const NpyHeader&, std::uint64_t before, const std::string& file);
+};
+
+constexpr NpyType kTypes[] = {{"f2", read_values<std::uint16_t, float>},
+                              {"f4", read_values<float>},
+                              {"f8", read_values<double>},
+                              {"u1", read_values<std::uint8_t>},
+                              {"u2", read_values<std::uint16_t, std::int32_t>},
+                              {"u4", read_values<std::uint32_t, std::int64_t>},
+                              {"i1", read_values<std::int8_t>},
+                              {"i2", read_values<std::int16_t, std::int32_t>},
+                              {"i4", read_values<std::int32_t>},
+                              {"i8", read_values<std::int64_t>},
+                              {"b1", read_values<std::int8_t>}};
+
+const NpyType& type_of(std::string_view descr, const std::string& file) {
+  std::string names;
+  for (const NpyType& type : kTypes) {
+    const std::string_view orders = type.name.ends_with('1') ? "|" : "<>";
+    if (descr.size() == 3 && descr.ends_with(type.name) &&
+        orders.find(descr[0]) != std::string_view::npos) {
+      return type;
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", type.name);
+  }
+  throw FormatError(fmt::format(
+      "{}: expected values of one of the types {}, found '{}'{}", file, names, printable(descr),
+      descr.find('O') != std::string_view::npos ? "; pickled objects are never read"
+                                                : "; save array.astype('<f4')"));
 }
 
 Dataset labelled(std::string name, NpyArray&& features, Labels labels, int classes) {
@@ -166,34 +255,9 @@ NpyArray read_npy(const std::filesystem::path& path) {
 
 NpyArray read_npy(ByteSource& source, const std::string& file) {
   const auto [text, before] = read_header_text(source, file);
-  NpyHeader header = parse_npy_header(text, file);
-  if (header.fortran_order) {
-    throw FormatError(fmt::format(
-        "{}: expected C order, found Fortran order; save numpy.ascontiguousarray(array)", file));
-  }
-  NpyArray result{std::move(header.shape), {}};
-  const auto read = [&, begin = before]<class T>(T /*of the values*/) {
-    const std::uint64_t count = check_promise(source, result.shape, sizeof(T), begin, file);
-    result.values = read_promised<T>(source, count, file);
-  };
-  const std::string& descr = header.descr;
-  if (descr == "<f4") {
-    read(float{});
-  } else if (descr == "<f8") {
-    read(double{});
-  } else if (descr == "|u1") {
-    read(std::uint8_t{});
-  } else if (descr == "|i1") {
-    read(std::int8_t{});
-  } else if (descr == "<i4") {
-    read(std::int32_t{});
-  } else if (descr == "<i8") {
-    read(std::int64_t{});
-  } else {
-    throw FormatError(
-        fmt::format("{}: expected values of type <f4, <f8, |u1, |i1, <i4 or <i8, found '{}'{}",
-                    file, printable(descr), advice(descr)));
-  }
+  const NpyHeader header = parse_npy_header(text, file);
+  NpyArray result{header.shape, {}};
+  result.values = type_of(header.descr, file).read(source, header, before, file);
   return result;
 }
 
@@ -216,6 +280,21 @@ Dataset load_npy(const std::filesystem::path& features, const std::filesystem::p
   const Tensor rows = y.shape.rank() == 1 ? values.reshape({y.shape[0], 1}) : values;
   const Labels none(static_cast<std::size_t>(x.shape[0]), 0);
   return labelled(std::move(name), std::move(x), none, 1).with_targets(rows);
+}
+
+void require_finite(const NpyArray& array, const std::string& name) {
+  const auto check = [&](const auto& values) {
+    using T = typename std::remove_cvref_t<decltype(values)>::value_type;
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto wrong = std::ranges::find_if(
+          values, [](T value) { return !std::isfinite(static_cast<float>(value)); });
+      if (wrong == values.end()) return;
+      const std::ptrdiff_t each = array.shape.rank() == 0 ? 1 : std::ssize(values) / array.shape[0];
+      throw FormatError(fmt::format("{}: expected finite numbers, found {} in row {}", name, *wrong,
+                                    (wrong - values.begin()) / each));
+    }
+  };
+  std::visit(check, array.values);
 }
 
 std::vector<float> sample_weights_of(const NpyArray& array, const std::string& name) {

@@ -24,10 +24,11 @@ struct NpyArray {
 };
 
 /// Reads an array that numpy.save() wrote (NEP 1, versions 1.0, 2.0 and 3.0), plain or gzipped:
-/// float32, float64, uint8, int8, int32 or int64, little-endian, in C order, of 8 axes at most. The
-/// header is checked against the size of the file before anything is allocated; a gzipped file may
-/// come to 1032 times its size, and 1 GiB. Throws IoError where the file cannot be read,
-/// FormatError for another type or order and where the file holds anything else than its header
+/// float32, float64, uint8, int8, int32 or int64; float16 as float32, bool as int8, int16 and
+/// uint16 as int32, and uint32 as int64; little-endian or big-endian, in C or Fortran order, of 8
+/// axes at most. The header is checked against the size of the file before anything is allocated; a
+/// gzipped file may come to 1032 times its size, and 1 GiB. Throws IoError where the file cannot be
+/// read, FormatError for another type and where the file holds anything else than its header
 /// promises, to the last byte. Pickled objects are never read.
 NpyArray read_npy(const std::filesystem::path& path);
 
@@ -40,6 +41,10 @@ NpyArray read_npy(const std::filesystem::path& path);
 /// label is outside its range; InvalidArgument for classes below 0.
 Dataset load_npy(const std::filesystem::path& features, const std::filesystem::path& targets,
                  int classes = 0);
+
+/// Throws FormatError, in which `name` is what holds the array [n, ...], for a value that is not
+/// finite as a float, with its row.
+void require_finite(const NpyArray& array, const std::string& name);
 
 /// The weights of n examples, see Dataset::with_sample_weights(), from an array [n] of any type.
 /// Throws FormatError, in which `name` is what holds them, for an array of another rank.

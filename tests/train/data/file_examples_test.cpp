@@ -138,6 +138,8 @@ TEST_F(FileExamplesTest, ArraysHoldOneExampleOrSeveral) {
   const fs::path bytes = write("a.npy", npy_bytes("|u1", "(2, 2)", Bytes{0, 255, 51, 102}));
   EXPECT_EQ(values_of(read_file_examples(bytes, two).features),
             (std::vector<float>{0, 1, 51.0F / 255, 102.0F / 255}));
+  const fs::path nan = write("n.npy", npy_bytes<float>("<f4", "(2, 2)", {0, 1, 2, NAN}));
+  expect_mentions(refused(nan, two), "n.npy: expected finite numbers, found nan in row 1");
   const fs::path one = write("b.npy", npy_bytes("|u1", "(2,)", Bytes{255, 0}));
   EXPECT_EQ(read_file_examples(one, two).features.shape(), (Shape{1, 2}));
   expect_mentions(refused(bytes, {.format = "NumPy", .shape = {3}}), "expected examples [3]");
