@@ -94,10 +94,11 @@ void check_part(const Dataset& data, const std::vector<Group>& groups,
     const auto of_class = std::ranges::count_if(groups, [&](const Group& group) {
       return group.classes.contains(static_cast<std::int32_t>(label));
     });
+    const bool are_single = groups.size() == data.size();
     throw InvalidArgument(fmt::format(
-        "split_data: expected {} of '{}' in at least two groups, one for each part, found {}; a "
-        "group is never divided, and an example without one is its own",
-        name_of(data, label), data.name(), of_class));
+        "split_data: expected {} of '{}' to be at least two {}, one for each part, found {}{}",
+        name_of(data, label), data.name(), are_single ? "examples" : "groups", of_class,
+        are_single ? "; add one, or leave it out" : "; a group is never divided"));
   }
 }
 

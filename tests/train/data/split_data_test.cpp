@@ -76,9 +76,9 @@ TEST(SplitData, WhatCannotBeDividedIsNamed) {
     return message_of<InvalidArgument>([&] { split_data(data, share, groups); });
   };
   expect_mentions(refused(0.5, {}),
-                  "class worn of 'set' in at least two groups, one for each part, "
+                  "class worn of 'set' to be at least two examples, one for each part, "
                   "found 1");
-  expect_mentions(refused(0.5, {3, 3, 4}), "class idle of 'set'");
+  expect_mentions(refused(0.5, {3, 3, 4}), "class idle of 'set' to be at least two groups, one");
   expect_mentions(refused(1.0, {}), "expected a share between 0 and 1 for training, found 1");
   expect_mentions(refused(0.5, {1}), "expected a group for each of 3 examples, found 1");
   expect_mentions(message_of<InvalidArgument>([&] { data.subset(std::vector<std::uint32_t>{3}); }),
