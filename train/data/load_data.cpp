@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 std::string found_at(const fs::path& path) {
   constexpr std::size_t kMostNames = 5;
   std::error_code failure;
-  if (!fs::exists(path, failure)) return "nothing there";
   if (!fs::is_directory(path, failure)) {
     const auto recognizes = [&](const DataFormat& format) {
       return format.recognizes(path.parent_path());
@@ -59,10 +58,15 @@ const DataFormat& format_of(const fs::path& path) {
     found = &format;
   }
   if (found != nullptr) return *found;
-  throw IoError(
-      fmt::format("load_data: '{0}' holds no data that Octet reads; expected {1}; found {2}. To "
-                  "get MNIST: scripts/get_mnist.sh {0}",
-                  path.string(), looks, found_at(path)));
+  std::error_code failure;
+  if (!fs::exists(path, failure)) {
+    throw IoError(fmt::format(
+        "load_data: '{0}' does not exist. To get MNIST: scripts/get_mnist.sh {0}", path.string()));
+  }
+  throw IoError(fmt::format(
+      "load_data: '{0}' holds no data that Octet reads; expected {1}; or, for a model of "
+      "a file, an .npz file of arrays; found {2}. To get MNIST: scripts/get_mnist.sh {0}",
+      path.string(), looks, found_at(path)));
 }
 
 /// Refuses options of other formats.

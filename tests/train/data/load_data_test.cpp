@@ -185,8 +185,9 @@ TEST_F(LoadData, WhatIsRefusedIsNamed) {
   const auto refused = [&](const fs::path& path) {
     return message_of<IoError>([&] { load_data(path); });
   };
-  expect_mentions(refused(folder("none")), "found nothing there");
-  expect_mentions(refused(write("a.txt", text("x"))), "found a file of another name");
+  expect_mentions(refused(folder("none")), "/none' does not exist");
+  expect_mentions(refused(write("a.txt", text("x"))),
+                  "an .npz file of arrays; found a file of another name");
   fs::create_directories(folder("empty"));
   expect_mentions(refused(folder("empty")), "found an empty folder");
   write("other/b", {});
