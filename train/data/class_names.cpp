@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
+#include <octet/core/utf8.h>
 #include <octet/train/data/class_names.h>
 #include <octet/train/data/number_text.h>
 
@@ -40,7 +41,15 @@ void ClassNames::add(std::string_view name, const std::string& where) {
     return;
   }
   const std::ptrdiff_t place = place_of(found_, name);
-  if (place == std::ssize(found_)) found_.emplace_back(name);
+  if (place == std::ssize(found_)) {
+    if (detail::as_utf8(std::string(name)) != name) {
+      throw FormatError(
+          fmt::format("{}: expected the name of a class in UTF-8, found '{}'; models "
+                      "keep names in UTF-8",
+                      where, printable(name)));
+    }
+    found_.emplace_back(name);
+  }
   examples_.push_back(static_cast<std::int32_t>(place));
 }
 

@@ -32,9 +32,23 @@ std::string CsvField::value() const {
 
 CsvRecords::CsvRecords(const std::filesystem::path& path, char separator)
     : TextBlocks(path), separator_(separator) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   refill();
-  if (buffer_.starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
+}
+
+CsvRecords::CsvRecords(const std::filesystem::path& path) : CsvRecords(path, ',') {
+  constexpr std::string_view kOthers = ";\t";
+  bool quoted = false;
+  for (std::size_t i = begin_; i < buffer_.size() && (quoted || buffer_[i] != '\n'); ++i) {
+    if (buffer_[i] == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (buffer_[i] == ',') {
+      separator_ = ',';
+      return;
+    }
+    if (separator_ == ',' && kOthers.find(buffer_[i]) != std::string_view::npos) {
+      separator_ = buffer_[i];
+    }
+  }
 }
 
 void CsvRecords::fail(std::size_t line, const std::string& what) const {

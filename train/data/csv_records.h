@@ -26,11 +26,14 @@ struct CsvField {
 
 /// The records of a CSV file (RFC 4180), one after the other: fields between separators; one in
 /// quotes may hold separators, lines' ends and quotes, which then stand twice. Lines end in CR LF
-/// or LF, the last one perhaps in nothing. A byte-order mark is skipped, and so are empty lines.
+/// or LF, the last one perhaps in nothing. Empty lines are skipped, and so is a byte-order mark.
 class CsvRecords : TextBlocks {
  public:
   /// Throws IoError where the file cannot be read.
   CsvRecords(const std::filesystem::path& path, char separator);
+  /// Separates by commas, or where the first line has none outside of quotes by what comes first of
+  /// semicolons and tabs. Throws IoError where the file cannot be read.
+  explicit CsvRecords(const std::filesystem::path& path);
 
   /// Moves to the next record; false after the last. Throws FormatError for quotes that are out of
   /// place or left open and for records that are too long.

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
+#include <octet/core/utf8.h>
 #include <octet/train/data/csv_records.h>
 #include <octet/train/data/csv_rows.h>
 #include <octet/train/data/number_text.h>
@@ -25,7 +26,7 @@ constexpr std::size_t kSeveral = std::numeric_limits<std::size_t>::max();
 class CsvRowReader {
  public:
   CsvRowReader(const std::filesystem::path& path, bool has_target, const DataOptions& options)
-      : file_(path.string()), has_target_(has_target), options_(options), records_(path, ',') {}
+      : file_(path.string()), has_target_(has_target), options_(options), records_(path) {}
 
   CsvRows read(SkippedExamples& skipped) {
     bool more = records_.next();
@@ -49,6 +50,12 @@ class CsvRowReader {
       names_.push_back(has_header_ ? fields[i].value() : fmt::format("{}", i));
     }
     for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (detail::as_utf8(names_[i]) != names_[i]) {
+        records_.fail(fields[i].line, i,
+                      fmt::format("expected a column's name in UTF-8, found '{}'; save the file as "
+                                  "UTF-8",
+                                  printable(names_[i])));
+      }
       const auto [place, is_new] = places_.try_emplace(names_[i], i);
       if (!is_new) place->second = kSeveral;
     }

@@ -37,8 +37,8 @@ struct CsvRows {
   std::size_t size() const { return lines.size(); }
 };
 
-/// Reads a CSV file (RFC 4180, separated by commas), plain or gzipped. The first record holds the
-/// columns' names if no field of it is a number. Targets are the columns
+/// Reads a CSV file (RFC 4180, separated as CsvRecords finds out), plain or gzipped. The first
+/// record holds the columns' names if no field of it is a number. Targets are the columns
 /// DataOptions::target_column, or the last one; DataOptions::group_column, weight_column and
 /// ignored are no features. DataOptions::columns are, in their order, or all others. Without a
 /// header columns are named by their numbers from 0. Throws IoError where the file cannot be read;

@@ -16,8 +16,8 @@ class TextBlocks {
   explicit TextBlocks(const std::filesystem::path& path) : file_(path.string()), source_(path) {}
 
   /// Drops what lies in front of begin_ and reads on, at least as much as is left: what has to be
-  /// looked at anew with each block then takes time in proportion to its length. Throws FormatError
-  /// for a gzipped file of more than 1 GiB.
+  /// looked at anew with each block then takes time in proportion to its length. A byte-order mark
+  /// is skipped. Throws FormatError for a gzipped file of more than 1 GiB, and for UTF-16.
   void read_on();
 
   std::string file_;
@@ -28,6 +28,8 @@ class TextBlocks {
   bool ended_ = false;
 
  private:
+  void skip_mark();
+
   ByteSource source_;
   std::uint64_t inflated_ = 0;
 };

@@ -109,7 +109,26 @@ TEST_F(CsvData, AColumnWeighsTheExamples) {
   expect_mentions(wrong("x,y\n1,a\n", {.weight_column = "y"}), "found 'y' twice");
 }
 
+TEST_F(CsvData, TheFirstLineSaysWhatSeparates) {
+  for (const char* text :
+       {"x,y,class\n1,2,a;b\n3,4,c\n", "x;y;class\n1;2;\"a;b\"\n3;4;c\n",
+        "x\ty\tclass\n1\t2\ta;b\n3\t4\tc\n", "\xEF\xBB\xBF\"x,1\";y;class\n1;2;\"a;b\"\n3;4;c",
+        "1;2;\"a;b\"\n3;4;c"}) {
+    const Dataset set = load_csv_data(write(text)).train;
+    EXPECT_EQ(values_of(set), (std::vector<float>{1, 2, 3, 4})) << text;
+    EXPECT_EQ(set.class_names(), (std::vector<std::string>{"a;b", "c"})) << text;
+  }
+  expect_mentions(refused("x;y\n1,5;a\n"), "'x': expected a finite number, found '1,5'");
+}
+
 TEST_F(CsvData, WhatIsRefusedIsNamed) {
+  expect_mentions(refused("a,b\n1,caf\xE9\n"),
+                  "line 2: expected the name of a class in UTF-8, found 'caf");
+  expect_mentions(refused("a,caf\xE9\n1,b\n"),
+                  "line 1, column 1: expected a column's name in UTF-8");
+  for (const char* mark : {"\xFF\xFE", "\xFE\xFF"}) {
+    expect_mentions(refused(mark + std::string("a")), "expected text in UTF-8, found UTF-16");
+  }
   expect_mentions(refused(""), "expected records, found none");
   expect_mentions(refused("a,b\n"), "expected records, found none");
   expect_mentions(refused("a,b\n1,2\n3\n"), "line 3: expected 2 fields as in the first record");

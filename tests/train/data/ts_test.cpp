@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace octet::test::ts_test {
 namespace {
@@ -34,8 +35,9 @@ std::vector<float> values_of(const Dataset& set) {
 
 TEST_F(LoadTs, ChannelsBecomeTheLastAxis) {
   const std::string text = kHeader + "1,2,3:4,5,6:walk\r\n\n# between\n 7, 8 ,9:1e1,-11,+12: run";
-  for (const char* name : {"a.ts", "a.ts.gz"}) {
-    const Dataset set = load_ts(write(text, name));
+  for (const auto& [mark, name] :
+       {std::pair<std::string, const char*>{"", "a.ts"}, {"\xEF\xBB\xBF", "a.ts.gz"}}) {
+    const Dataset set = load_ts(write(mark + text, name));
     EXPECT_EQ(set.name(), name);
     EXPECT_EQ(set.example_shape(), (Shape{3, 2}));
     EXPECT_EQ(values_of(set), (std::vector<float>{1, 4, 2, 5, 3, 6, 7, 10, 8, -11, 9, 12}));
