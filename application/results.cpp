@@ -84,6 +84,14 @@ void add_scores(nlohmann::json& json, const OutputScores& output) {
   for (const TaskScore& score : output.scores) {
     json["scores"][score.name] = {{"float", score.in_float}, {"integer", score.integer}};
   }
+  if (output.baseline) {
+    const Baseline& one = *output.baseline;
+    json["baseline"] = {{"guess", one.guess},
+                        {"score", one.score},
+                        {"guessed", one.guessed},
+                        {"integer", one.integer},
+                        {"least_gain", one.least_gain}};
+  }
 }
 
 /// Adds the numbers of a single output beside everything else, those of several in a list.

@@ -38,6 +38,8 @@ struct OutputScores {
   double integer = 0.0;
   /// What else tells how good it is at what it learned.
   std::vector<TaskScore> scores{};
+  /// See task_baseline().
+  std::optional<Baseline> baseline{};
 };
 
 /// What a whole run came to, beside what TrainingRun itself reports.

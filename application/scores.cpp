@@ -99,6 +99,28 @@ std::vector<MetricValue> reconstruction_scores(const Tensor& outputs, const Tens
   return values;
 }
 
+/// The class of each row; one value says class 1 above `threshold`.
+Labels classes_in_rows(const Tensor& rows, float threshold) {
+  return classes_of(rows, rows.dim(1) == 1 ? std::optional(threshold) : std::nullopt);
+}
+
+/// What `judge` makes of each output of a model, by its task, values, targets and threshold.
+template <class Judge>
+auto of_outputs(Interpreter& interpreter, const Dataset& data, std::optional<Task> task,
+                ProcessGroup* group, const Judge& judge) {
+  const std::vector<Tensor> outputs = outputs_on(interpreter, data, group);
+  const std::vector<Targets> targets = data.outputs() == 1
+                                           ? std::vector{data.targets(0, data.size())}
+                                           : data.batch(0, data.size()).all_targets();
+  std::vector<decltype(judge(Task(), outputs[0], targets[0], 0.0F))> result;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const Task own = outputs.size() == 1 && task ? *task : task_of(targets[k]);
+    const float threshold = decision_threshold(interpreter.model(), k).value_or(0.5F);
+    result.push_back(judge(own, outputs[k], targets[k], threshold));
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
@@ -124,20 +146,46 @@ std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Tar
   return by_name({"r2"}, shaped, values, threshold);
 }
 
+std::optional<Baseline> task_baseline(Task task, const Tensor& outputs, const Targets& targets,
+                                      float threshold, const Labels& anomalies) {
+  if (targets.are_labels() || targets.values().size() != outputs.size()) return std::nullopt;
+  const Tensor& values = targets.values();
+  switch (task) {
+    case Task::multi_label:
+      return commonest_labels(outputs, values, threshold);
+    case Task::segmentation: {
+      const Shape places{-1, values.dim(-1)};
+      return commonest_class(classes_in_rows(outputs.reshape(places), threshold),
+                             classes_in_rows(values.reshape(places), 0.5F),
+                             static_cast<std::size_t>(values.dim(0)));
+    }
+    case Task::reconstruction:
+      if (!anomalies.empty()) return chance(reconstruction_errors(outputs, values), anomalies);
+      break;
+    case Task::classification:
+    case Task::regression:
+      break;
+  }
+  return mean_of_targets(outputs, values);
+}
+
 std::vector<std::vector<MetricValue>> task_scores(Interpreter& interpreter, const Dataset& data,
                                                   std::optional<Task> task, const Labels& anomalies,
                                                   ProcessGroup* group) {
-  const std::vector<Tensor> outputs = outputs_on(interpreter, data, group);
-  const std::vector<Targets> targets = data.outputs() == 1
-                                           ? std::vector{data.targets(0, data.size())}
-                                           : data.batch(0, data.size()).all_targets();
-  std::vector<std::vector<MetricValue>> result;
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    const Task own = outputs.size() == 1 && task ? *task : task_of(targets[k]);
-    const float threshold = decision_threshold(interpreter.model(), k).value_or(0.5F);
-    result.push_back(task_scores(own, outputs[k], targets[k], threshold, anomalies));
-  }
-  return result;
+  return of_outputs(interpreter, data, task, group,
+                    [&](Task own, const Tensor& outputs, const Targets& targets, float threshold) {
+                      return task_scores(own, outputs, targets, threshold, anomalies);
+                    });
+}
+
+std::vector<std::optional<Baseline>> task_baselines(const IntegerModel& model, const Dataset& data,
+                                                    std::optional<Task> task,
+                                                    const Labels& anomalies) {
+  Interpreter interpreter(model, {.batch = kScoredAtOnce});
+  return of_outputs(interpreter, data, task, nullptr,
+                    [&](Task own, const Tensor& outputs, const Targets& targets, float threshold) {
+                      return task_baseline(own, outputs, targets, threshold, anomalies);
+                    });
 }
 
 std::vector<std::vector<MetricValue>> task_scores(const IntegerModel& model, const Dataset& data,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/tensor.h>
+#include <octet/report/baseline.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/data/dataset.h>
@@ -33,6 +34,16 @@ inline constexpr Index kScoredAtOnce = 1000;
 /// another size than outputs.
 std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
                                      float threshold, const Labels& anomalies = {});
+
+/// Outputs against a guess that does not look at the input; none for labels, of which
+/// measure_report() counts it, and for targets of another size than outputs. See Baseline.
+std::optional<Baseline> task_baseline(Task task, const Tensor& outputs, const Targets& targets,
+                                      float threshold, const Labels& anomalies = {});
+
+/// Gives task_baseline() of each output of a model in a file.
+std::vector<std::optional<Baseline>> task_baselines(const IntegerModel& model, const Dataset& data,
+                                                    std::optional<Task> task,
+                                                    const Labels& anomalies);
 
 /// Gives task_scores() of each output of a model that `interpreter` runs. `task`: what a single
 /// output learns; none: by its targets. All ranks of the group call it, and share the examples.

@@ -329,7 +329,9 @@ class Run {
       results_.outputs[k].integer = shipped[k].score();
     }
     const auto scores = task_scores_of(file, nullptr);
+    const auto baselines = task_baselines(file, data_.test, task_of_run(), anomalies_);
     for (std::size_t k = 0; k < scores.size(); ++k) {
+      results_.outputs[k].baseline = baselines[k];
       for (const MetricValue& score : scores[k]) {
         results_.outputs[k].scores.push_back(
             {score.name, run_.kept("float", kept_task_score(k, score.name)), score.value});

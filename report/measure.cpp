@@ -46,23 +46,29 @@ Outcome outcome_of(std::string name, const OutputEvaluation& found, const Target
   return result;
 }
 
-/// The outcomes of all networks, the float one first, output by output.
-std::vector<Outcome> outcomes_of(const std::vector<ScoredNetwork>& networks, const Dataset& test,
-                                 const IntegerModel& shipped) {
+/// Adds the outcomes of all networks, the float one first and the integers that ship last, output
+/// by output; and what the integers have over a guess, where targets are labels.
+void add_outcomes(const std::vector<ScoredNetwork>& networks, const Dataset& test,
+                  const IntegerModel& shipped, Report& report) {
   const std::vector<Targets> targets = test.outputs() == 1
                                            ? std::vector{test.targets(0, test.size())}
                                            : test.batch(0, test.size()).all_targets();
-  std::vector<Outcome> result;
   for (std::size_t k = 0; k < targets.size(); ++k) {
+    const std::string output =
+        targets.size() == 1 ? ""
+                            : shipped.tensors[static_cast<std::size_t>(shipped.outputs[k])].name;
     for (const ScoredNetwork& one : networks) {
       const bool is_float = &one == &networks.front();
-      result.push_back(outcome_of(one.name, one.outputs[k], targets[k],
-                                  is_float ? nullptr : &networks.front().outputs[k]));
-      if (targets.size() == 1) continue;
-      result.back().output = shipped.tensors[static_cast<std::size_t>(shipped.outputs[k])].name;
+      report.outcomes.push_back(outcome_of(one.name, one.outputs[k], targets[k],
+                                           is_float ? nullptr : &networks.front().outputs[k]));
+      report.outcomes.back().output = output;
     }
+    const auto& classes = networks.back().outputs[k].classes;
+    if (!classes) continue;
+    Baseline baseline = commonest_class(classes->predictions, targets[k].labels(), test.size());
+    baseline.output = output;
+    report.baselines.push_back(std::move(baseline));
   }
-  return result;
 }
 
 std::vector<std::string> targets_of(Rounding rounding) {
@@ -223,7 +229,7 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
                            : trained                     ? "trained with quantization"
                                                          : "calibrated";
   networks.push_back({name, evaluate_outputs(models.shipped, test, options.group)});
-  report.outcomes = outcomes_of(networks, test, models.shipped);
+  add_outcomes(networks, test, models.shipped, report);
   report.costs = costs_of(models);
   IntegerModel pruned = models.shipped;
   report.constant_units = prune_constant_units(pruned);

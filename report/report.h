@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/deploy/constant_units.h>
+#include <octet/report/baseline.h>
 #include <octet/report/statistics.h>
 #include <octet/train/history.h>
 
@@ -211,6 +212,8 @@ struct Report {
   std::vector<Outcome> outcomes;
   /// As the run has measured them: see add_run_facts().
   std::vector<NamedScore> scores;
+  /// By output. measure_report() knows those of classes, add_run_facts() adds the others.
+  std::vector<Baseline> baselines;
   std::string data;
   /// Whether these are scores of the examples that the network was trained on.
   bool scored_on_training = false;

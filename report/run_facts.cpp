@@ -53,8 +53,15 @@ void add_facts(const json& metrics, Report& report) {
   }
 }
 
-/// Adds the scores of an object, where it has some, under the output's name.
+/// Adds the scores of an object and its baseline, where it has some, under the output's name.
 void add_scores(const json& object, const std::string& output, Report& report) {
+  if (object.contains("baseline")) {
+    const json& one = object.at("baseline");
+    report.baselines.push_back({output, one.at("guess").get<std::string>(),
+                                one.at("score").get<std::string>(), one.at("guessed").get<double>(),
+                                one.at("integer").get<double>(),
+                                one.at("least_gain").get<double>()});
+  }
   if (!object.contains("scores")) return;
   for (const auto& [name, value] : object.at("scores").items()) {
     report.scores.push_back(

@@ -10,9 +10,9 @@ namespace octet {
 
 /// Takes from a run's metrics.json (RunReport::metrics) what a report says of how it went and how
 /// to repeat it: history, ranges, command, the numbers and words that decided the result, data and
-/// hashes, and scores beside the accuracy. Times, threads and accuracies are left out: equal runs
-/// give equal pages. Entries of other kinds are passed over. Throws FormatError for text that is no
-/// such object.
+/// hashes, scores beside the accuracy, and what integers have over a guess. Times, threads and
+/// accuracies are left out: equal runs give equal pages. Entries of other kinds are passed over.
+/// Throws FormatError for text that is no such object.
 void add_run_facts(const std::string& metrics_json, Report& report);
 
 /// A .tflite file, and the C source of that name beside it where there is one, as commands take

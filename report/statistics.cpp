@@ -8,12 +8,6 @@
 #include <vector>
 
 namespace octet {
-namespace {
-
-/// The quantile of the normal distribution that leaves 2.5 % on either side.
-constexpr double kZ = 1.959963984540054;
-
-}  // namespace
 
 double Proportion::share() const {
   return total == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(total);
@@ -28,9 +22,9 @@ Proportion wilson_interval(std::uint64_t count, std::uint64_t total) {
   if (total == 0) return result;
   const auto n = static_cast<double>(total);
   const double p = result.share();
-  const double square = kZ * kZ;
+  const double square = kNormalQuantile * kNormalQuantile;
   const double middle = p + square / (2.0 * n);
-  const double reach = kZ * std::sqrt(p * (1.0 - p) / n + square / (4.0 * n * n));
+  const double reach = kNormalQuantile * std::sqrt(p * (1.0 - p) / n + square / (4.0 * n * n));
   const double scale = 1.0 + square / n;
   // At the ends the formula gives 0 and 1 but for rounding.
   result.low = count == 0 ? 0.0 : std::max(0.0, (middle - reach) / scale);

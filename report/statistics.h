@@ -9,6 +9,9 @@
 
 namespace octet {
 
+/// The quantile of the normal distribution that leaves 2.5 % on either side.
+inline constexpr double kNormalQuantile = 1.959963984540054;
+
 /// A share of `total` with the limits between which the true one lies with a probability of 95 %.
 struct Proportion {
   std::uint64_t count = 0;

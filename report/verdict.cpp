@@ -17,6 +17,12 @@ constexpr double kMostErrorRatio = 1.1;
 constexpr double kWidestInterval = 0.1;
 constexpr std::uint64_t kFewestOfClass = 5;
 
+/// "mean_squared_error" is "mean squared error" in a sentence.
+std::string words_of_name(std::string name) {
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
 /// The command line of a run, to be made again with another option.
 class RunCommand {
  public:
@@ -69,6 +75,8 @@ class Judge {
   explicit Judge(const Report& report) : report_(report), run_(report) {}
 
   Verdict decide() {
+    for (const Baseline& one : report_.baselines) look_at_guess(one);
+    look_at_anomalies();
     for (const std::size_t i : shipped_outcomes(report_.outcomes)) {
       look_at(report_.outcomes[i], float_of(report_.outcomes[i].output));
     }
@@ -112,8 +120,8 @@ class Judge {
     verdict_.decision = std::max(verdict_.decision, decision);
   }
 
-  static std::string prefix(const Outcome& one) {
-    return one.output.empty() ? "" : one.output + ": ";
+  static std::string prefix(const std::string& output) {
+    return output.empty() ? "" : output + ": ";
   }
 
   /// The action that brings accuracy back: advice that was tried, else training.
@@ -124,11 +132,53 @@ class Judge {
     return more_training("octet quantize --epochs 2, or more --qat-epochs of octet train");
   }
 
+  /// The run with another option, or words where it is not known.
+  std::string with_or_words(const std::string& option, const std::string& value,
+                            const std::string& words) const {
+    return run_.is_known() ? run_.with(option, value) : words;
+  }
+
   /// The run with more epochs quantized, or words where it is not known.
   std::string more_training(const std::string& words) const {
     if (!run_.is_known()) return words;
     const bool is_quantize = run_.has("quantize") && run_.has("--epochs");
     return run_.with_more_epochs(is_quantize ? "--epochs" : "--qat-epochs", "qat");
+  }
+
+  /// What has been learned at all: more than a guess has without the input.
+  void look_at_guess(const Baseline& one) {
+    const bool is_share = one.score.ends_with("accuracy");
+    if (is_share && one.guessed >= 1.0) {
+      add(Decision::hold,
+          prefix(one.output) +
+              "All test targets are the same: whether examples with others are told from them is "
+              "not known.",
+          with_or_words("--data", "DATA", "octet train --data DATA"));
+      return;
+    }
+    if (one.least_gain > 0.0) return;
+    const auto text_of = [&](double value) {
+      return is_share ? percent_text(value) : fmt::format("{:.4g}", value);
+    };
+    const bool is_more = one.gain() > 0.0;
+    add(is_more ? Decision::caution : Decision::hold,
+        fmt::format("{}The integers are {} better than {}: {} {} against {}.", prefix(one.output),
+                    is_more ? "not surely" : "no", one.guess, words_of_name(one.score),
+                    text_of(one.integer), text_of(one.guessed)),
+        run_.is_known() && !run_.has("quantize")
+            ? run_.with_more_epochs("--epochs", "float")
+            : "octet train with more --epochs, another --network or more examples");
+  }
+
+  /// Of reconstructions alone the error is a score.
+  void look_at_anomalies() {
+    const auto has = [&](const char* name) {
+      return std::ranges::find(report_.scores, name, &NamedScore::name) != report_.scores.end();
+    };
+    if (!has("mean_squared_error") || has("roc_auc")) return;
+    add(Decision::caution,
+        "No test example is known to be an anomaly: how well the error tells them is not known.",
+        with_or_words("--test-data", "DATA", "octet train --test-data DATA with anomalies in it"));
   }
 
   void look_at(const Outcome& integers, const Outcome& in_float) {
@@ -139,7 +189,7 @@ class Judge {
       add(lost >= kMostLost ? Decision::hold : Decision::caution,
           fmt::format("{}The integers are worse than float, {} instead of {}, by more than chance "
                       "(p = {:.2g}).",
-                      prefix(integers), percent_text(integers.accuracy.share()),
+                      prefix(integers.output), percent_text(integers.accuracy.share()),
                       percent_text(in_float.accuracy.share()), test->p),
           remedy());
     }
@@ -147,7 +197,7 @@ class Judge {
     if (width > kWidestInterval) {
       add(Decision::caution,
           fmt::format("{}{} test examples are few: the true accuracy lies between {} and {}.",
-                      prefix(integers), integers.accuracy.total,
+                      prefix(integers.output), integers.accuracy.total,
                       percent_text(integers.accuracy.low), percent_text(integers.accuracy.high)),
           fmt::format("octet eval {} --data with more test examples",
                       report_.files.empty() ? "FILE" : report_.files.front()));
@@ -159,34 +209,16 @@ class Judge {
     if (*integers.mean_absolute_error <= kMostErrorRatio * before) return;
     add(Decision::hold,
         fmt::format("{}The integers' mean absolute error is {:.4g}, that of float {:.4g}.",
-                    prefix(integers), *integers.mean_absolute_error, before),
+                    prefix(integers.output), *integers.mean_absolute_error, before),
         more_training("octet quantize --epochs 2, or --activation-bits 16"));
   }
 
   void look_at_classes() {
-    std::uint64_t commonest = 0;
-    std::uint64_t total = 0;
     std::vector<std::string> missed;
     for (std::size_t label = 0; label < report_.confusion.size(); ++label) {
       const auto& row = report_.confusion[label];
       const std::uint64_t count = std::accumulate(row.begin(), row.end(), std::uint64_t{0});
-      commonest = std::max(commonest, count);
-      total += count;
       if (count >= kFewestOfClass && row[label] == 0) missed.push_back(class_text(report_, label));
-    }
-    if (total == 0 || report_.outcomes.empty()) return;
-    const double guessed = static_cast<double>(commonest) / static_cast<double>(total);
-    const Proportion& accuracy = report_.outcomes.back().accuracy;
-    if (report_.confusion.size() > 1 && accuracy.low <= guessed && guessed < 1.0) {
-      const bool is_more = accuracy.share() > guessed;
-      add(is_more ? Decision::caution : Decision::hold,
-          fmt::format("The integers are {} right more often than who always says the commonest "
-                      "class: {} against {}.",
-                      is_more ? "not surely" : "not", percent_text(accuracy.share()),
-                      percent_text(guessed)),
-          run_.is_known() && !run_.has("quantize")
-              ? run_.with_more_epochs("--epochs", "float")
-              : "octet train with more --epochs, another --network or more examples");
     }
     if (!missed.empty()) {
       add(Decision::caution, fmt::format("Never recognized: {}.", fmt::join(missed, ", ")),

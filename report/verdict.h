@@ -28,9 +28,11 @@ std::string to_text(const Verdict& verdict);
 /// Judges the integers of a report:
 ///
 /// - hold: at an output they are significantly worse than float (McNemar's p below 0.05) by a
-///   percentage point or more, or their mean absolute error is a tenth larger; or accuracy is not
-///   above the share of the commonest class;
-/// - caution: accuracy is above that share, but by no more than chance (Wilson's interval), the
+///   percentage point or more, or their mean absolute error is a tenth larger; or they are no
+///   better than a guess that does not look at the input (Baseline), or test examples are of one
+///   class;
+/// - caution: they are better than that guess by no more than chance (the 95 % interval), no test
+///   example of a reconstruction is known to be an anomaly, the
 ///   integers are significantly worse by less, the interval of accuracy is wider than 10 points, a
 ///   class of 5 examples or more is never recognized, scores are those of training examples, or
 ///   runtimes refuse the model.

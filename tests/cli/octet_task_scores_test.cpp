@@ -12,6 +12,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace octet::test::octet_task_scores_test {
@@ -227,6 +228,32 @@ TEST_F(OctetTaskScores, AreThoseOfTheTask) {
                   .at("metrics")
                   .at(again),
               found.at(again).at("integer"));
+  }
+}
+
+TEST_F(OctetTaskScores, AreHeldAgainstAGuess) {
+  const Tensor x = Tensor::uniform({300, 2}, Random(4), -1.0F, 1.0F);
+  std::vector<float> numbers;
+  std::vector<float> flags;
+  for (std::size_t i = 0; i < 600; ++i) {
+    numbers.push_back(5.0F + x.span()[i]);
+    flags.push_back(i % 60 < 2 ? 1.0F : 0.0F);
+  }
+  for (const auto& [name, targets, reason] :
+       std::vector<std::tuple<const char*, Bytes, const char*>>{
+           {"numbers", npy_bytes<float>("<f4", "(300, 2)", numbers),
+            "no better than who always says the mean of the targets: mean squared error "},
+           {"flags", npy_bytes<float>("<f4", "(300, 2)", flags),
+            "no better than who always says what is commonest of each label: binary accuracy "},
+           {"one", npy_bytes<std::int64_t>("<i8", "(300,)", std::vector<std::int64_t>(300, 0)),
+            "All test targets are the same"}}) {
+    SCOPED_TRACE(name);
+    write_arrays(path(name), targets, x);
+    const ProcessResult result = train(name, "--lr 1e-6 --epochs 1 --qat-epochs 0");
+    expect_success(result);
+    expect_mentions(result.out, std::string("verdict: Do not ship\n"));
+    expect_mentions(result.out, reason);
+    expect_mentions(text_of(path("out/report.html")), reason);
   }
 }
 

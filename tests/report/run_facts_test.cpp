@@ -35,13 +35,19 @@ TEST(RunFacts, AreWhatDecidesTheResult) {
   EXPECT_EQ(report.epochs_scored_on, "test");
   EXPECT_TRUE(report.scores.empty());
   add_run_facts(R"({"scores": {"f1": {"float": 0.5, "integer": 0.25}}, "outputs": [{"name": "a"},
-                    {"name": "b", "scores": {"r2": {"float": 1.0, "integer": -1.0}}}]})",
+                    {"name": "b", "scores": {"r2": {"float": 1.0, "integer": -1.0}},
+                     "baseline": {"guess": "who naps", "score": "roc_auc", "guessed": 0.5,
+                                  "integer": 0.75, "least_gain": 0.125}}]})",
                 report);
   ASSERT_EQ(report.scores.size(), 2U);
   EXPECT_EQ(report.scores[0].name + report.scores[0].output, "f1");
   EXPECT_EQ(report.scores[1].name + report.scores[1].output, "r2b");
   EXPECT_EQ(report.scores[0].in_float, 0.5);
   EXPECT_EQ(report.scores[1].integer, -1.0);
+  ASSERT_EQ(report.baselines.size(), 1U);
+  EXPECT_EQ(report.baselines[0].output + report.baselines[0].guess, "bwho naps");
+  EXPECT_EQ(report.baselines[0].gain(), 0.25);
+  EXPECT_EQ(report.baselines[0].least_gain, 0.125);
   add_run_facts(R"({"data": {"name": "digits", "train": 100, "test": 9, "validation": 8}})",
                 report);
   EXPECT_EQ(report.epochs_scored_on, "validation");
@@ -60,9 +66,9 @@ TEST(RunFacts, ReadBackWhatTheyWrite) {
 }
 
 TEST(RunFacts, RefuseWhatIsNoMetrics) {
-  for (const char* text :
-       {"", "[]", "{\"epochs\": 3}", "{\"ranges\": [{}]}", "{\"command\": 1}", "{\"sha256\"",
-        "{\"scores\": {\"f1\": 1}}", "{\"outputs\": [{}]}", "{\"ranges\": [{\"moment\": 1}]}"}) {
+  for (const char* text : {"", "[]", "{\"epochs\": 3}", "{\"ranges\": [{}]}", "{\"command\": 1}",
+                           "{\"sha256\"", "{\"scores\": {\"f1\": 1}}", "{\"outputs\": [{}]}",
+                           "{\"baseline\": {}}", "{\"ranges\": [{\"moment\": 1}]}"}) {
     Report report;
     EXPECT_THROW(add_run_facts(text, report), FormatError) << text;
   }

@@ -1,6 +1,7 @@
 # Tests of the report room; paths are relative to tests/.
 set(OCTET_REPORT_TESTS
   report/advice_test.cpp
+  report/baseline_test.cpp
   report/example_view_test.cpp
   report/html_test.cpp
   report/measure_test.cpp

@@ -44,16 +44,51 @@ std::vector<Case> cases() {
   few.confusion.clear();
   all.push_back({"few examples", few, Decision::caution, "50 test examples are few",
                  "octet eval mnist_int8.tflite"});
-  Report guesses = report_of(510, 500, 6, 4);
-  guesses.confusion = {{500, 0}, {500, 0}};
-  all.push_back({"guesses", guesses, Decision::hold,
-                 "not right more often than who always says the "
-                 "commonest class: 50.00 % against 50.00 %",
-                 "octet train with more"});
-  guesses = report_of(510, 505, 6, 4);
-  guesses.confusion = {{500, 0}, {495, 5}};
-  all.push_back({"more than guesses", guesses, Decision::caution, "not surely right more often",
-                 "octet train with more"});
+  for (const auto& [baseline, decision, reason] :
+       std::vector<std::tuple<Baseline, Decision, const char*>>{
+           {{.guess = "who naps", .score = "accuracy", .guessed = 0.5, .integer = 0.5},
+            Decision::hold,
+            "no better than who naps: accuracy 50.00 % against 50.00 %."},
+           {{.guess = "who naps",
+           .score = "accuracy",
+           .guessed = 0.5,
+           .integer = 0.51,
+           .least_gain = -0.01},
+            Decision::caution,
+            "not surely better than who naps: accuracy 51.00 %"},
+           {{.guess = "who naps",
+           .score = "mean_squared_error",
+           .guessed = 2.0,
+           .integer = 9.0,
+           .least_gain = -8.0},
+            Decision::hold,
+            "no better than who naps: mean squared error 9 against 2."},
+           {{.output = "b",
+           .guess = "who naps",
+           .score = "roc_auc",
+           .guessed = 0.5,
+           .integer = 0.625,
+           .least_gain = -0.25},
+            Decision::caution,
+            "b: The integers are not surely better than who naps: roc auc 0.625"},
+           {{.score = "binary_accuracy", .guessed = 1.0, .integer = 1.0},
+            Decision::hold,
+            "All test targets are the same"}}) {
+    Report guesses = report_of(900, 898, 6, 4);
+    guesses.baselines = {baseline};
+    // The weightiest of equal ones, too.
+    guesses.outcomes[1].accuracy = wilson_interval(45, 50);
+    all.push_back({"guesses", guesses, decision, reason, "octet train "});
+  }
+  Report learned = report_of(900, 898, 6, 4);
+  learned.baselines = {
+      {.score = "mean_squared_error", .guessed = 9.0, .integer = 2.0, .least_gain = 1.0}};
+  all.push_back({"more than a guess", learned, Decision::ship, "right in 898", ""});
+  Report unknown = report_of(900, 898, 6, 4);
+  unknown.scores = {{.name = "mean_squared_error"}};
+  all.push_back({"no anomaly", unknown, Decision::caution, "to be an anomaly", "--test-data"});
+  unknown.scores.push_back({.name = "roc_auc"});
+  all.push_back({"anomalies", unknown, Decision::ship, "right in 898", ""});
   Report misses = report_of(900, 898, 6, 4);
   misses.confusion = {{500, 0, 0}, {50, 398, 0}, {20, 32, 0}};
   misses.class_names.clear();
@@ -102,7 +137,7 @@ TEST(VerdictOfReport, TheNextCommandIsTheRunWithAnotherOption) {
   seen.scored_on_training = true;
   const Report worse = report_of(900, 850, 60, 10);
   Report guesses = report_of(510, 500, 6, 4);
-  guesses.confusion = {{500, 0}, {500, 0}};
+  guesses.baselines = {{.score = "accuracy"}};
   Report misses = report_of(900, 898, 6, 4);
   misses.confusion = {{500, 0, 0}, {50, 398, 0}, {20, 32, 0}};
   const std::string train = "octet train --data 'a b.csv' --out o";
