@@ -85,16 +85,16 @@ class Judge {
       add(Decision::caution,
           "Scores are those of examples that the network was trained on: what it makes of others "
           "is not known.",
-          // Arrays are not split.
-          run_.is_known() && !run_.value_of("--data").ends_with(".npz")
-              ? run_.with("--split", "0.8")
-              : "octet train --split 0.8, or --test-data with examples of their own");
+          // Named arrays are not split.
+          run_.value_of("--data").ends_with(".npz")
+              ? run_.with("--test-data", "TEST.npz")
+              : with_or("--split", "0.8", "octet train --data DATA --split 0.8"));
     }
     for (const std::string& warning : report_.warnings) {
       add(Decision::caution, "A runtime refuses the model, or computes otherwise: " + warning, "");
     }
     if (report_.outcomes.empty()) {
-      add(Decision::hold, "Nothing was measured.", "octet report");
+      add(Decision::hold, "Nothing was measured.", "octet report RUN --data DATA");
     }
     if (verdict_.reasons.empty()) {
       verdict_.reasons.push_back(as_good_text());
@@ -129,18 +129,18 @@ class Judge {
     const std::vector<Advice> all = advice(report_);
     // What was tried is found in code as often as in options.
     if (!all.empty() && all.front().gain) return all.front().action;
-    return more_training("octet quantize --epochs 2, or more --qat-epochs of octet train");
+    return more_training("octet quantize FILE --data DATA --epochs 2");
   }
 
-  /// The run with another option, or words where it is not known.
-  std::string with_or_words(const std::string& option, const std::string& value,
-                            const std::string& words) const {
-    return run_.is_known() ? run_.with(option, value) : words;
+  /// The run with another option, or a command where it is not known.
+  std::string with_or(const std::string& option, const std::string& value,
+                      const std::string& command) const {
+    return run_.is_known() ? run_.with(option, value) : command;
   }
 
-  /// The run with more epochs quantized, or words where it is not known.
-  std::string more_training(const std::string& words) const {
-    if (!run_.is_known()) return words;
+  /// The run with more epochs quantized, or a command where it is not known.
+  std::string more_training(const std::string& command) const {
+    if (!run_.is_known()) return command;
     const bool is_quantize = run_.has("quantize") && run_.has("--epochs");
     return run_.with_more_epochs(is_quantize ? "--epochs" : "--qat-epochs", "qat");
   }
@@ -153,7 +153,7 @@ class Judge {
           prefix(one.output) +
               "All test targets are the same: whether examples with others are told from them is "
               "not known.",
-          with_or_words("--data", "DATA", "octet train --data DATA"));
+          with_or("--data", "DATA", "octet train --data DATA"));
       return;
     }
     if (one.least_gain > 0.0) return;
@@ -165,12 +165,11 @@ class Judge {
         fmt::format("{}The integers are {} better than {}: {} {} against {}.", prefix(one.output),
                     is_more ? "not surely" : "no", one.guess, words_of_name(one.score),
                     text_of(one.integer), text_of(one.guessed)),
-        run_.is_known() && !run_.has("quantize")
-            ? run_.with_more_epochs("--epochs", "float")
-            : "octet train with more --epochs, another --network or more examples");
+        run_.is_known() && !run_.has("quantize") ? run_.with_more_epochs("--epochs", "float")
+                                                 : "octet train --data DATA --epochs 20");
   }
 
-  /// Of reconstructions alone the error is a score.
+  /// The error is a score of reconstructions alone.
   void look_at_anomalies() {
     const auto has = [&](const char* name) {
       return std::ranges::find(report_.scores, name, &NamedScore::name) != report_.scores.end();
@@ -178,7 +177,7 @@ class Judge {
     if (!has("mean_squared_error") || has("roc_auc")) return;
     add(Decision::caution,
         "No test example is known to be an anomaly: how well the error tells them is not known.",
-        with_or_words("--test-data", "DATA", "octet train --test-data DATA with anomalies in it"));
+        with_or("--test-data", "DATA", "octet train --data DATA --test-data DATA"));
   }
 
   void look_at(const Outcome& integers, const Outcome& in_float) {
@@ -199,8 +198,8 @@ class Judge {
           fmt::format("{}{} test examples are few: the true accuracy lies between {} and {}.",
                       prefix(integers.output), integers.accuracy.total,
                       percent_text(integers.accuracy.low), percent_text(integers.accuracy.high)),
-          fmt::format("octet eval {} --data with more test examples",
-                      report_.files.empty() ? "FILE" : report_.files.front()));
+          shell_command({"octet", "eval", report_.files.empty() ? "FILE" : report_.files.front(),
+                         "--data", "DATA"}));
     }
   }
 
@@ -210,7 +209,7 @@ class Judge {
     add(Decision::hold,
         fmt::format("{}The integers' mean absolute error is {:.4g}, that of float {:.4g}.",
                     prefix(integers.output), *integers.mean_absolute_error, before),
-        more_training("octet quantize --epochs 2, or --activation-bits 16"));
+        more_training("octet quantize FILE --data DATA --epochs 2"));
   }
 
   void look_at_classes() {
@@ -222,9 +221,10 @@ class Judge {
     }
     if (!missed.empty()) {
       add(Decision::caution, fmt::format("Never recognized: {}.", fmt::join(missed, ", ")),
-          run_.is_known() && !run_.has("--class-weights")
-              ? run_.with("--class-weights", "balanced")
-              : "octet train with more examples of these classes, or --class-weights balanced");
+          run_.has("--class-weights") ? run_.with("--data", "DATA")
+                                      : with_or("--class-weights", "balanced",
+                                                "octet train --data DATA --class-weights "
+                                                "balanced"));
     }
   }
 

@@ -15,7 +15,8 @@ struct Verdict {
   /// Why, the weightiest first: a sentence each.
   std::vector<std::string> reasons{};
   /// What to go on with: a command line, that of the run with another option (Report::command) or
-  /// one about its files; or words, where it takes examples, code or a run that is not known.
+  /// one about its files, with a word in capitals for what only the user has; or code, where a
+  /// remedy that was tried takes some.
   std::string next{};
 };
 

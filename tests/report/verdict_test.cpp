@@ -36,14 +36,14 @@ std::vector<Case> cases() {
   all.push_back({"as good", report_of(900, 898, 6, 4), Decision::ship, "right in 898 of 1000",
                  "octet verify mnist_int8.tflite mnist_int8.c"});
   all.push_back({"a little worse", report_of(900, 895, 7, 0), Decision::caution,
-                 "89.50 % instead of 90.00 %", "octet quantize --epochs"});
+                 "89.50 % instead of 90.00 %", "octet quantize FILE --data DATA --epochs 2"});
   all.push_back({"worse", report_of(900, 850, 60, 10), Decision::hold, "worse than float",
-                 "octet quantize --epochs"});
+                 "octet quantize FILE --data DATA --epochs 2"});
   Report few = report_of(900, 898, 0, 0);
   few.outcomes[1].accuracy = wilson_interval(45, 50);
   few.confusion.clear();
   all.push_back({"few examples", few, Decision::caution, "50 test examples are few",
-                 "octet eval mnist_int8.tflite"});
+                 "octet eval mnist_int8.tflite --data DATA"});
   for (const auto& [baseline, decision, reason] :
        std::vector<std::tuple<Baseline, Decision, const char*>>{
            {{.guess = "who naps", .score = "accuracy", .guessed = 0.5, .integer = 0.5},
@@ -78,7 +78,7 @@ std::vector<Case> cases() {
     guesses.baselines = {baseline};
     // The weightiest of equal ones, too.
     guesses.outcomes[1].accuracy = wilson_interval(45, 50);
-    all.push_back({"guesses", guesses, decision, reason, "octet train "});
+    all.push_back({"guesses", guesses, decision, reason, "octet train --data DATA"});
   }
   Report learned = report_of(900, 898, 6, 4);
   learned.baselines = {
@@ -108,8 +108,10 @@ std::vector<Case> cases() {
   all.push_back({"no C source", numbers, Decision::ship, "mean absolute error, 1.05",
                  "octet inspect m_int8.tflite"});
   numbers.outcomes[1].mean_absolute_error = 1.2;
-  all.push_back({"worse numbers", numbers, Decision::hold, "that of float 1", "octet quantize"});
-  all.push_back({"nothing", Report{}, Decision::hold, "Nothing was measured", "octet report"});
+  all.push_back({"worse numbers", numbers, Decision::hold, "that of float 1",
+                 "octet quantize FILE --data DATA"});
+  all.push_back({"nothing", Report{}, Decision::hold, "Nothing was measured",
+                 "octet report RUN --data DATA"});
   return all;
 }
 
@@ -145,7 +147,7 @@ TEST(VerdictOfReport, TheNextCommandIsTheRunWithAnotherOption) {
        std::vector<std::tuple<Report, std::string, std::string>>{
            {seen, train, train + " --split 0.8"},
            {seen, "octet train n.onnx --data a.npz --out o",
-            "octet train --split 0.8, or --test-data with examples of their own"},
+            "octet train n.onnx --data a.npz --out o --test-data TEST.npz"},
            {worse, train + " --qat-epochs 2 --seed 3", train + " --qat-epochs 4 --seed 3"},
            {worse, train + " --qat-epochs=2 --resume", train + " --qat-epochs 4"},
            {worse, "octet quantize n.onnx --epochs 2", "octet quantize n.onnx --epochs 4"},
@@ -154,7 +156,7 @@ TEST(VerdictOfReport, TheNextCommandIsTheRunWithAnotherOption) {
            {guesses, "mnist_qat --epochs 9 --patience 2", "mnist_qat --epochs 18 --patience 2"},
            {misses, train, train + " --class-weights balanced"},
            {misses, train + " --class-weights 1,2",
-            "octet train with more examples of these classes, or --class-weights balanced"}}) {
+            "octet train --data DATA --out o --class-weights 1,2"}}) {
     EXPECT_EQ(next_of(report, command), next);
   }
 }
