@@ -19,6 +19,7 @@
 namespace octet {
 
 class Description;
+class GradientAngles;
 class Graph;
 class Layer;
 class QuantizeConfig;
@@ -73,6 +74,9 @@ struct ForwardContext {
   /// output, unless another layer reads it.
   bool logits = false;
   Backward backward = Backward::float32;
+  /// Collects the angles between gradients on int8 and in floats, unless null; must outlive the
+  /// backward pass.
+  GradientAngles* angles = nullptr;
 
   bool training() const { return mode == Mode::training; }
   bool observes() const { return mode != Mode::inference; }

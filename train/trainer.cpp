@@ -247,14 +247,16 @@ void Trainer::prepare(const Dataset& train, const Dataset* test) {
 
 bool Trainer::freezes_batch_norm(const DataLoader& loader, Index last) const {
   if (options_.freeze_batch_norm_after) return position_.epoch >= *options_.freeze_batch_norm_after;
-  const std::uint64_t all =
-      static_cast<std::uint64_t>(last) * steps_of(static_cast<Index>(loader.batches()));
-  return 3 * step_ >= 2 * all;
+  return 3 * step_ >= 2 * steps_of_epochs(loader, last);
 }
 
 std::uint64_t Trainer::steps_of(Index batches) const {
   const std::uint64_t per_step = options_.accumulate_batches;
   return (static_cast<std::uint64_t>(batches) + per_step - 1) / per_step;
+}
+
+std::uint64_t Trainer::steps_of_epochs(const DataLoader& loader, Index epochs) const {
+  return static_cast<std::uint64_t>(epochs) * steps_of(static_cast<Index>(loader.batches()));
 }
 
 std::optional<double> Trainer::accuracy_so_far() const {

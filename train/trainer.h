@@ -28,6 +28,7 @@
 
 namespace octet {
 
+class GradientAngles;
 class Profile;
 struct CSource;
 struct CSourceOptions;
@@ -74,6 +75,10 @@ struct TrainerOptions {
   /// How quantized layers compute their gradients. The result depends on it. Layers that
   /// layers_with_float_gradients() names compute in floats.
   Backward backward = Backward::float32;
+  /// Collects the angles between gradients on int8 and in floats, unless null: in 12 steps that are
+  /// spread evenly up to the epoch that fit() or fit_until() trains to, for the first shard of
+  /// their first batch. The result does not depend on it.
+  GradientAngles* angles = nullptr;
   /// The processes that divide the shards and the test set among them. All make the same trainer
   /// and call the same functions with the same data; the group must outlive the trainer. Null: this
   /// process alone.
@@ -214,14 +219,20 @@ class Trainer {
   bool run_epoch(DataLoader& loader, Index last);
   /// Whether the statistics of batch normalization are to be kept in the step that comes next.
   bool freezes_batch_norm(const DataLoader& loader, Index last) const;
+  /// What collects the angles of gradients in the step that comes next; null where nothing does.
+  GradientAngles* angles_of_step(const DataLoader& loader, Index last) const;
   /// Steps in so many batches.
   std::uint64_t steps_of(Index batches) const;
+  /// Steps in `epochs` epochs.
+  std::uint64_t steps_of_epochs(const DataLoader& loader, Index epochs) const;
   /// Trains on a batch, which is here by its shards, and on the further batches of its step, which
-  /// it puts there. `sharded` is null where each is one shard.
-  void run_step(DataLoader& loader, std::vector<Batch>& shards, detail::ShardedStep* sharded);
+  /// it puts there. `sharded` is null where each is one shard, `angles` where none are measured.
+  void run_step(DataLoader& loader, std::vector<Batch>& shards, detail::ShardedStep* sharded,
+                GradientAngles* angles);
   /// Adds the gradients of examples in a step on `rows` to those of the parameters.
   /// Calls `ready` with each parameter whose gradient is complete.
   detail::ExampleSums add_gradients(const Batch& batch, std::size_t rows, const Random& random,
+                                    GradientAngles* angles,
                                     FunctionRef<void(const Tensor& parameter)> ready);
   void add(const detail::ExampleSums& sums, std::size_t examples);
   void finish_epoch(const Dataset* test);

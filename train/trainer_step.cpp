@@ -6,6 +6,7 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
+#include <octet/layers/quantize/gradient_angles.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/sharded_step.h>
@@ -24,6 +25,16 @@ namespace {
 constexpr std::uint64_t kStepStream = 0x57E9;
 /// Stream of the seeds of a batch's shards.
 constexpr std::uint64_t kShardStream = 0x5AA2D;
+/// The number of steps in which the angles of gradients are measured, where there are so many.
+constexpr std::uint64_t kMeasuredSteps = 12;
+
+/// Whether `step`, counted from 0, is one of kMeasuredSteps of all `steps`, the first and the last
+/// among them, at distances that differ by 1 at most.
+bool is_measured(std::uint64_t step, std::uint64_t steps) {
+  if (step == 0 || steps <= kMeasuredSteps) return true;
+  const auto part = [&](std::uint64_t at) { return at * (kMeasuredSteps - 1) / (steps - 1); };
+  return part(step) != part(step - 1);
+}
 
 bool next_shards(DataLoader& loader, std::vector<Batch>& shards) {
   const ProfileScope scope("data");
@@ -57,7 +68,7 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
   while (next_shards(loader, shards)) {
     for (const auto& callback : callbacks_) callback->on_step_begin(*this, step_);
     if (freezes_batch_norm(loader, last)) freeze_batch_norm(*model_);
-    run_step(loader, shards, sharded ? &*sharded : nullptr);
+    run_step(loader, shards, sharded ? &*sharded : nullptr, angles_of_step(loader, last));
     ++step_;
     position_ = loader.position();
     sums_.seconds = seconds_before + detail::clock_seconds() - begin;
@@ -82,8 +93,16 @@ bool Trainer::asked_to_stop() const {
   return broadcast_flag(group, group.is_root() && options_.should_stop());
 }
 
-void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
-                       detail::ShardedStep* sharded) {
+GradientAngles* Trainer::angles_of_step(const DataLoader& loader, Index last) const {
+  if (options_.angles == nullptr || !is_measured(step_, steps_of_epochs(loader, last))) {
+    return nullptr;
+  }
+  options_.angles->begin_step(step_ + 1);
+  return options_.angles;
+}
+
+void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards, detail::ShardedStep* sharded,
+                       GradientAngles* angles) {
   const auto done = static_cast<std::size_t>(position_.batch) * options_.batch_size;
   const std::size_t rows =
       std::min(options_.accumulate_batches * options_.batch_size, loader.examples() - done);
@@ -99,13 +118,13 @@ void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
         for (auto& [name, tensor] : parameters) tensor.zero_grad();
       }
       const Batch& batch = shards.front();
-      add(add_gradients(batch, rows, random, {}), batch.targets.size());
+      add(add_gradients(batch, rows, random, i == 0 ? angles : nullptr, {}), batch.targets.size());
       continue;
     }
     const auto number = static_cast<std::size_t>(loader.position().batch) - 1;
     const Random of_shards = random.fork(kShardStream);
     const auto gradients = [&](const Batch& shard, std::size_t k, detail::LeafReady ready) {
-      return add_gradients(shard, rows, of_shards.fork(k), ready);
+      return add_gradients(shard, rows, of_shards.fork(k), i + k == 0 ? angles : nullptr, ready);
     };
     add(sharded->add(shards, loader.rows_of(number), gradients), loader.rows_of(number));
   }
@@ -125,12 +144,13 @@ void Trainer::add(const detail::ExampleSums& sums, std::size_t examples) {
 }
 
 detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
-                                           const Random& random,
+                                           const Random& random, GradientAngles* angles,
                                            FunctionRef<void(const Tensor&)> ready) {
   const ForwardContext context{.mode = ForwardContext::Mode::training,
                                .random = random,
                                .logits = true,
-                               .backward = options_.backward};
+                               .backward = options_.backward,
+                               .angles = angles};
   const std::vector<Tensor> inputs = fit_to_inputs(*model_, batch);
   try {
     const std::vector<Tensor> outputs = model_->forward_all(inputs, context);

@@ -7,6 +7,7 @@
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
+#include <octet/layers/quantize/gradient_angles.h>
 #include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_tensor.h>
@@ -148,15 +149,23 @@ struct IntegerLinear::Operands {
   }
 
   /// How the input's and the kernel's gradients are rounded, each by random numbers of its own.
-  enum class Product : std::uint64_t { input, kernel };
-  GradientRounding rounding(Product product) const {
+  GradientRounding rounding(GradientProduct product) const {
     if (rule.backward != Backward::int8_stochastic) return std::nullopt;
     return rule.random.fork(static_cast<std::uint64_t>(product));
   }
 
+  void measure(GradientProduct product, const Tensor& on_int8, const Tensor& in_floats) const {
+    rule.angles->add(rule.layer, product, on_int8.span(), in_floats.span());
+  }
+
   Tensor input_gradient(const Tensor& g) const {
     if (rule.backward != Backward::float32) {
-      if (const auto found = sums->int8_input_gradient(g, rounding(Product::input))) return *found;
+      if (const auto found = sums->int8_input_gradient(g, rounding(GradientProduct::input))) {
+        if (rule.angles != nullptr) {
+          measure(GradientProduct::input, *found, sums->input_gradient(g));
+        }
+        return *found;
+      }
     }
     return sums->input_gradient(g);
   }
@@ -166,8 +175,11 @@ struct IntegerLinear::Operands {
       const detail::StoredIntegers codes = integers_of(x, grid);
       const std::span<const std::int8_t> values(codes.as<std::int8_t>(),
                                                 static_cast<std::size_t>(x.size()));
-      const GradientRounding rounds = rounding(Product::kernel);
+      const GradientRounding rounds = rounding(GradientProduct::kernel);
       if (const auto found = sums->int8_kernel_gradient(values, grid, g, rounds, finish)) {
+        if (rule.angles != nullptr) {
+          measure(GradientProduct::kernel, *found, sums->kernel_gradient(x, g, finish));
+        }
         return *found;
       }
     }

@@ -15,6 +15,7 @@
 
 namespace octet {
 
+class GradientAngles;
 class WeightedSums;
 
 /// The integers of a layer's weights for inputs of one shape, scale and zero point: what the steps
@@ -34,6 +35,10 @@ struct GradientRule {
   Backward backward = Backward::float32;
   /// What Backward::int8_stochastic rounds by.
   Random random{};
+  /// Collects the angles between gradients on int8 and in floats, unless null.
+  GradientAngles* angles = nullptr;
+  /// The name that it has them under.
+  std::string layer{};
 };
 
 /// FULLY_CONNECTED or CONV_2D with a fused activation, in two steps, since the range of the result

@@ -97,7 +97,11 @@ void count_oscillation(const StepScheme& scheme, const Tensor& kernel,
 /// Gradients with random numbers of the step's own, also where steps of time or uses of one layer
 /// read the same weights.
 GradientRule gradient_rule(const Step& step, const ForwardContext& context) {
-  return {context.backward, context.random.fork(step.result)};
+  GradientRule rule{.backward = context.backward,
+                    .random = context.random.fork(step.result),
+                    .angles = context.angles};
+  if (rule.angles != nullptr) rule.layer = step.layer->name();
+  return rule;
 }
 
 /// The integers of the weights are those of inference with the moving statistics as they are now;

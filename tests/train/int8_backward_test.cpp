@@ -5,12 +5,16 @@
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/layers/layers.h>
+#include <octet/layers/quantize/gradient_angles.h>
 #include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/train/training.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -144,6 +148,70 @@ TEST(Int8Backward, RoundsEachProductByRandomNumbersOfItsOwn) {
   EXPECT_NE(at_random[0], at_random[1]);
   EXPECT_EQ(kernels(Backward::int8_stochastic, 1), at_random);
   EXPECT_NE(kernels(Backward::int8_stochastic, 2), at_random);
+}
+
+/// The trained weights, and what training collects beside them.
+std::pair<Bytes, std::vector<GradientAngle>> trained_and_measured(TrainerOptions options) {
+  Model model = calibrated_net({});
+  GradientAngles angles;
+  options.angles = &angles;
+  Trainer(model, Adam(1e-4F), std::move(options)).fit(noise(70), 2);
+  return {bytes_of(model), angles.angles()};
+}
+
+using Numbers =
+    std::tuple<std::uint64_t, std::string, std::optional<double>, std::optional<double>>;
+
+std::vector<Numbers> numbers_of(const std::vector<GradientAngle>& angles) {
+  std::vector<Numbers> numbers;
+  for (const GradientAngle& one : angles) {
+    numbers.emplace_back(one.step, one.layer, one.input, one.kernel);
+  }
+  return numbers;
+}
+
+/// The steps and the layers of angles, each once and in their order.
+std::pair<std::vector<std::uint64_t>, std::vector<std::string>> places_of(
+    const std::vector<GradientAngle>& angles) {
+  std::vector<std::uint64_t> steps;
+  std::vector<std::string> layers;
+  for (const GradientAngle& one : angles) {
+    if (steps.empty() || steps.back() != one.step) steps.push_back(one.step);
+    if (steps.size() == 1) layers.push_back(one.layer);
+  }
+  EXPECT_EQ(angles.size(), steps.size() * layers.size());
+  return {steps, layers};
+}
+
+TEST(Int8Backward, AnglesToGradientsInFloatsAreMeasuredInStepsThatAreSpread) {
+  const KeepThreads keep;
+  for (const std::size_t shards : {1U, 2U}) {
+    for (const Backward backward : {Backward::int8, Backward::int8_stochastic}) {
+      const TrainerOptions options{
+          .batch_size = 4, .accumulate_batches = 2, .shards = shards, .backward = backward};
+      set_num_threads(1);
+      Model model = calibrated_net({});
+      Trainer(model, Adam(1e-4F), options).fit(noise(70), 2);
+      const auto [bytes, angles] = trained_and_measured(options);
+      EXPECT_EQ(bytes, bytes_of(model));
+      // Of 18 steps.
+      const auto [steps, layers] = places_of(angles);
+      EXPECT_EQ(steps, (std::vector<std::uint64_t>{1, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18}));
+      EXPECT_EQ(layers,
+                (std::vector<std::string>{"conv2d", "conv2d_1", "conv2d_2", "depthwise_conv2d",
+                                          "transposed_conv2d", "dense", "dense_1"}));
+      for (const GradientAngle& one : angles) {
+        EXPECT_EQ(one.input.has_value(), one.layer != "conv2d") << one.layer;
+        for (const double degrees : {one.input.value_or(1.0), one.kernel.value()}) {
+          EXPECT_GT(degrees, 0.01) << one.layer;
+          EXPECT_LT(degrees, 5.0) << one.layer;
+        }
+      }
+      set_num_threads(3);
+      EXPECT_EQ(numbers_of(trained_and_measured(options).second), numbers_of(angles));
+    }
+  }
+  EXPECT_TRUE(trained_and_measured({.batch_size = 16}).second.empty());
 }
 
 TEST(Int8Backward, ChangesNothingInFloat) {
