@@ -51,6 +51,25 @@ std::string oscillation_table(const std::vector<OscillatingWeights>& layers) {
   return text;
 }
 
+/// A line that names the worst layer; empty where nothing was measured.
+std::string largest_angle_text(const std::vector<GradientAngle>& angles) {
+  double largest = -1.0;
+  std::string text;
+  const auto take = [&](const GradientAngle& one, const char* product,
+                        const std::optional<double>& degrees) {
+    if (!degrees || *degrees <= largest) return;
+    largest = *degrees;
+    text = fmt::format(
+        "largest angle between an int8 and a float gradient: {:.2f} degrees, {} of {} at step {}\n",
+        largest, product, one.layer, one.step);
+  };
+  for (const GradientAngle& one : angles) {
+    take(one, "kernel", one.kernel);
+    take(one, "input", one.input);
+  }
+  return text;
+}
+
 /// The number that is written as `value` is: JSON has doubles, in which 1e-4 as a float
 /// is 9.9999997e-05.
 double as_written(float value) { return std::stod(fmt::format("{}", value)); }
@@ -191,7 +210,10 @@ std::string metrics_json(const Options& options, const Results& r) {
   }
   if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
   if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;
-  // A run that was resumed knows neither of before: metrics are otherwise the same.
+  // A run that was resumed knows none of these of before: metrics are otherwise the same.
+  if (const std::vector<GradientAngle> angles = r.gradient_angles.angles(); !angles.empty()) {
+    metrics["gradient_angles"] = nlohmann::json::parse(gradient_angles_json(angles));
+  }
   if (options.only_quantizes || !options.report.empty()) {
     metrics["ranges"] = nlohmann::json::parse(ranges_json(r.ranges));
     metrics["oscillations"] = nlohmann::json::parse(oscillations_json(r.oscillation_log));
@@ -260,6 +282,7 @@ std::string final_report(const Application& application, const Options& options,
         r.int8_bytes);
   }
   text += oscillation_table(r.oscillations);
+  text += largest_angle_text(r.gradient_angles.angles());
   for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
   text += fmt::format("\nSHA-256\n{}  {}\n{}  history.csv without times\n", report.hashes.model,
                       application.int8_file(), report.hashes.history);

@@ -3,6 +3,7 @@
 #include <octet/compress/layer_flash.h>
 #include <octet/core/profile.h>
 #include <octet/deploy/example_metadata.h>
+#include <octet/layers/quantize/gradient_angles.h>
 #include <octet/octet.h>
 #include <octet/report/report.h>
 #include <octet/train/layer_differences.h>
@@ -69,6 +70,8 @@ struct Results {
   /// After calibration and every QAT epoch of this process.
   std::vector<RangeRecord> ranges;
   std::vector<OscillationRecord> oscillation_log;
+  /// With --backward: in some steps of quantized training of this process.
+  GradientAngles gradient_angles;
   /// After the last step, where it was counted.
   std::vector<OscillatingWeights> oscillations;
   /// The metadata of the exported files, see example_metadata().

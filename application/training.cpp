@@ -198,6 +198,7 @@ class Run {
                        .shards = options_.shards,
                        .gradients = options_.gradients,
                        .backward = options_.backward,
+                       .angles = &results_.gradient_angles,
                        .group = &group_,
                        .augment = changed_examples(options_, network, data_.train),
                        .calibration_batches = calibration_batches(options_),

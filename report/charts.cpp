@@ -40,7 +40,7 @@ std::string line_chart(const LineChart& chart) {
   }
   if (ys.empty()) return "";
   Plot plot(chart.small ? 320.0 : 440.0, chart.small ? 170.0 : 270.0);
-  const PlotArea area = chart.small ? PlotArea{52, 312, 26, 130} : PlotArea{52, 428, 44, 230};
+  const PlotArea area = chart.small ? PlotArea{52, 300, 26, 130} : PlotArea{52, 428, 44, 230};
   // Epochs are whole numbers; one alone stands in the middle.
   const double room = xs.low == xs.high ? 1.0 : 0.0;
   const PlotAxis x({xs.low - room, xs.high + room}, area.left, area.right, 6.0, /*least_step=*/1.0);

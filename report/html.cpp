@@ -23,8 +23,8 @@ namespace {
 
 using namespace detail;
 
-/// Layers whose ranges are drawn.
-constexpr std::size_t kMostRangeCharts = 24;
+/// Layers that have a small chart in each part.
+constexpr std::size_t kMostLayerCharts = 24;
 
 /// The source by which a content security policy admits a script or style, and nothing else.
 std::string policy_source(std::string_view text) {
@@ -179,18 +179,25 @@ std::string curves_html(const Report& report) {
          output_charts(report) + "</div>\n";
 }
 
-std::string ranges_html(const Report& report) {
+/// The layers that records are of, each once.
+template <class Record>
+std::vector<std::string> layers_of(const std::vector<Record>& records) {
   std::vector<std::string> layers;
-  for (const RangeRecord& one : report.ranges) {
+  for (const Record& one : records) {
     if (std::ranges::find(layers, one.layer) == layers.end()) layers.push_back(one.layer);
   }
+  return layers;
+}
+
+std::string ranges_html(const Report& report) {
+  std::vector<std::string> layers = layers_of(report.ranges);
   if (layers.empty()) return "";
   std::string text = element("h3", "Ranges of results");
   text += element(
       "p",
       "The range of real values that is quantized, after calibration (0) and after each epoch.");
   text += "<div class=\"charts small\">\n";
-  layers.resize(std::min(layers.size(), kMostRangeCharts));
+  layers.resize(std::min(layers.size(), kMostLayerCharts));
   for (const std::string& layer : layers) {
     LineChart chart{layer, "epoch", "range", {{"lowest", {}}, {"highest", {}}}, {}, true};
     double moment = -1.0;
@@ -218,6 +225,51 @@ std::string oscillations_html(const Report& report) {
   return element("h3", "Oscillating weights") + table.html();
 }
 
+/// The mean and the largest angle of one product over the steps.
+std::pair<Cell, Cell> angle_cells(const PlotPoints& points) {
+  const Cell none = number_cell("\xE2\x80\x93", -1.0);
+  if (points.empty()) return {none, none};
+  double sum = 0.0;
+  double most = 0.0;
+  for (const auto& [step, degrees] : points) {
+    sum += degrees;
+    most = std::max(most, degrees);
+  }
+  const auto cell = [](double degrees) {
+    return number_cell(fmt::format("{:.2f}", degrees), degrees);
+  };
+  return {cell(sum / static_cast<double>(points.size())), cell(most)};
+}
+
+std::string gradient_angles_html(const Report& report) {
+  if (report.gradient_angles.empty()) return "";
+  std::string charts;
+  Table table("Angles in degrees over these steps",
+              {"Layer", "Kernel, mean", "Kernel, largest", "Input, mean", "Input, largest"},
+              /*sortable=*/true);
+  std::size_t drawn = 0;
+  for (const std::string& layer : layers_of(report.gradient_angles)) {
+    LineChart chart{layer, "step", "degrees", {{"kernel", {}}, {"input", {}}}, {}, true};
+    for (const GradientAngle& one : report.gradient_angles) {
+      if (one.layer != layer) continue;
+      const auto step = static_cast<double>(one.step);
+      if (one.kernel) chart.series[0].points.emplace_back(step, *one.kernel);
+      if (one.input) chart.series[1].points.emplace_back(step, *one.input);
+    }
+    const auto [kernel_mean, kernel_most] = angle_cells(chart.series[0].points);
+    const auto [input_mean, input_most] = angle_cells(chart.series[1].points);
+    table.add({{layer}, kernel_mean, kernel_most, input_mean, input_most});
+    std::erase_if(chart.series, [](const ChartSeries& one) { return one.points.empty(); });
+    if (drawn++ < kMostLayerCharts) charts += line_chart(chart);
+  }
+  return element("h3", "Angles between int8 and float gradients") +
+         element("p",
+                 "Degrees between the gradient that a layer computed on int8 and the one of "
+                 "products of floats, for its kernel and its input, in steps that are spread over "
+                 "quantized training.") +
+         "<div class=\"charts small\">\n" + charts + "</div>\n" + table.html();
+}
+
 std::string history_table(const Report& report) {
   std::string scored = report.epochs_scored_on + " accuracy";
   scored[0] = static_cast<char>(scored[0] - 'a' + 'A');
@@ -242,7 +294,7 @@ std::string history_table(const Report& report) {
 std::string training_html(const Report& report) {
   if (report.history.empty()) return element("p", "No training was recorded.");
   return curves_html(report) + history_table(report) + ranges_html(report) +
-         oscillations_html(report);
+         oscillations_html(report) + gradient_angles_html(report);
 }
 
 std::string advice_html(const Report& report) {

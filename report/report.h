@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/deploy/constant_units.h>
+#include <octet/layers/quantize/gradient_angles.h>
 #include <octet/report/baseline.h>
 #include <octet/report/statistics.h>
 #include <octet/train/history.h>
@@ -230,6 +231,7 @@ struct Report {
   std::string epochs_scored_on = "test";
   std::vector<RangeRecord> ranges;
   std::vector<OscillationRecord> oscillations;
+  std::vector<GradientAngle> gradient_angles;
   // 3. Where it hurts.
   LayerReport layers;
   /// What prune_constant_units() would take from the integers.

@@ -86,6 +86,20 @@ void add_ranges(const json& metrics, Report& report) {
   }
 }
 
+std::optional<double> angle_of(const json& one, const char* product) {
+  if (!one.contains(product)) return std::nullopt;
+  return one.at(product).get<double>();
+}
+
+void add_gradient_angles(const json& metrics, Report& report) {
+  if (!metrics.contains("gradient_angles")) return;
+  for (const json& one : metrics.at("gradient_angles")) {
+    report.gradient_angles.push_back({detail::whole_number<std::uint64_t>(one.at("step")),
+                                      one.at("layer").get<std::string>(), angle_of(one, "input"),
+                                      angle_of(one, "kernel")});
+  }
+}
+
 }  // namespace
 
 void add_run_facts(const std::string& metrics_json, Report& report) {
@@ -100,6 +114,7 @@ void add_run_facts(const std::string& metrics_json, Report& report) {
     }
     add_facts(metrics, report);
     add_ranges(metrics, report);
+    add_gradient_angles(metrics, report);
     add_scores(metrics, "", report);
     if (!metrics.contains("outputs")) return;
     for (const json& output : metrics.at("outputs")) {
@@ -135,6 +150,16 @@ std::string oscillations_json(const std::vector<OscillationRecord>& oscillations
                     {"layer", one.layer},
                     {"share", one.share},
                     {"frozen", one.frozen}});
+  }
+  return detail::lenient_json_text(list);
+}
+
+std::string gradient_angles_json(const std::vector<GradientAngle>& angles) {
+  json list = json::array();
+  for (const GradientAngle& one : angles) {
+    list.push_back({{"step", one.step}, {"layer", one.layer}});
+    if (one.input) list.back()["input"] = *one.input;
+    if (one.kernel) list.back()["kernel"] = *one.kernel;
   }
   return detail::lenient_json_text(list);
 }

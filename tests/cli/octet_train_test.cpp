@@ -215,6 +215,12 @@ TEST_F(OctetTrain, GradientsOnInt8AndADecayAreOptionsOfARun) {
   const ProcessResult result = train("out", {"--backward", "int8", "--weight-decay", "0.01"});
   expect_success(result);
   expect_mentions(result.out + result.err, "gradients on int8 in all layers with weights\n");
+  expect_mentions(result.out + result.err, "largest angle between an int8 and a float gradient: ");
+  EXPECT_EQ(metrics("out").at("gradient_angles").at(0).at("layer"), "dense");
+  EXPECT_FALSE(metrics("plain").contains("gradient_angles"));
+  constexpr const char* kHeading = "Angles between int8 and float gradients";
+  expect_mentions(text_of(path("out/report.html")), kHeading);
+  EXPECT_EQ(text_of(path("plain/report.html")).find(kHeading), std::string::npos);
   EXPECT_NE(read_file(path("out/model_int8.tflite")), read_file(path("plain/model_int8.tflite")));
   EXPECT_NE(read_file(path("out/model_float.tflite")), read_file(path("plain/model_float.tflite")));
   const ProcessResult other = train("out", {"--backward", "int8", "--resume"});
@@ -234,6 +240,7 @@ TEST_F(OctetTrain, GradientsOnInt8AndADecayAreOptionsOfARun) {
   expect_mentions(
       none.out + none.err,
       "gradients on int8, but in floats in quant_dense, quant_dense_1, quant_dense_2\n");
+  EXPECT_FALSE(metrics("none").contains("gradient_angles"));
 }
 
 TEST_F(OctetTrain, AnOptimizerIsAnOptionOfARun) {

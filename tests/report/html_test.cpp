@@ -40,6 +40,7 @@ Report report_named(const std::string& name) {
   }
   report.ranges = {{"calibrated", name, -1.0F, 1.0F}, {"1", name, -2.0F, 1.0F}};
   report.oscillations = {{name, name, 0.5, 0.25}};
+  report.gradient_angles = {{1, name, {}, 0.5}, {9, name, {}, 2.0}};
   LayerFacts layer;
   layer.name = name;
   layer.type = name;
@@ -105,7 +106,9 @@ TEST(ReportHtml, AnswersInOrder) {
                            "of class name\" class=\"map\" src=\"data:image/png;base64,UE5H",
                            "most often, of 4 pairs of classes", "name taken for name: 17 examples<",
                            "name taken for name: 1 example<", "points=\"4.0,112.0 100.0,18.0 \"",
-                           ">3 steps<", "; the file is smaller and computes the same."}) {
+                           ">3 steps<", "Angles between int8 and float gradients</h3>",
+                           ">1.25</td><td class=\"number\" data-value=\"2\">2.00</td>",
+                           "; the file is smaller and computes the same."}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
 }
@@ -163,6 +166,9 @@ TEST(ReportHtml, TakesAReportOfNothing) {
   EXPECT_NE(page.find("No training was recorded."), std::string::npos);
   EXPECT_NE(page.find("No rule found anything to improve."), std::string::npos);
   EXPECT_EQ(page.find("nan"), std::string::npos);
+  Report trained;
+  trained.history = report_named("name").history;
+  EXPECT_EQ(report_html(trained).find("Angles between"), std::string::npos);
 }
 
 TEST(ReportHtml, ShowsAllPairsOrSaysOfHowMany) {

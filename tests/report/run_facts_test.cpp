@@ -56,19 +56,30 @@ TEST(RunFacts, AreWhatDecidesTheResult) {
 TEST(RunFacts, ReadBackWhatTheyWrite) {
   const std::string ranges = ranges_json({{"calibrated", "a\"b", -0.5F, 1.0F}});
   const std::string swings = oscillations_json({{"2", "a", 0.5, 0.25}});
+  const std::string angles = gradient_angles_json({{3, "a\"b", {}, 0.1}, {4, "c", 2.5, {}}});
   Report report;
-  add_run_facts("{\"ranges\": " + ranges + ", \"oscillations\": " + swings + "}", report);
+  add_run_facts("{\"ranges\": " + ranges + ", \"oscillations\": " + swings +
+                    ", \"gradient_angles\": " + angles + "}",
+                report);
   ASSERT_EQ(report.ranges.size(), 1U);
   EXPECT_EQ(report.ranges[0].layer, "a\"b");
   EXPECT_EQ(report.ranges[0].min, -0.5F);
   ASSERT_EQ(report.oscillations.size(), 1U);
   EXPECT_EQ(report.oscillations[0].frozen, 0.25);
+  ASSERT_EQ(report.gradient_angles.size(), 2U);
+  EXPECT_EQ(report.gradient_angles[0].step, 3U);
+  EXPECT_EQ(report.gradient_angles[0].layer, "a\"b");
+  EXPECT_EQ(report.gradient_angles[0].input, std::nullopt);
+  EXPECT_EQ(report.gradient_angles[0].kernel, 0.1);
+  EXPECT_EQ(report.gradient_angles[1].input, 2.5);
+  EXPECT_EQ(report.gradient_angles[1].kernel, std::nullopt);
 }
 
 TEST(RunFacts, RefuseWhatIsNoMetrics) {
   for (const char* text : {"", "[]", "{\"epochs\": 3}", "{\"ranges\": [{}]}", "{\"command\": 1}",
                            "{\"sha256\"", "{\"scores\": {\"f1\": 1}}", "{\"outputs\": [{}]}",
-                           "{\"baseline\": {}}", "{\"ranges\": [{\"moment\": 1}]}"}) {
+                           "{\"baseline\": {}}", "{\"ranges\": [{\"moment\": 1}]}",
+                           R"({"gradient_angles": [{"step": -1, "layer": "a"}]})"}) {
     Report report;
     EXPECT_THROW(add_run_facts(text, report), FormatError) << text;
   }
