@@ -1,5 +1,8 @@
 # Every dependency comes from the system's packages. A missing one is named, with its package.
 
+# Options of projects that are built with this one may be set as variables.
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+
 macro(octet_find package debian_name)
   find_package(${package} ${ARGN} QUIET)
   if(NOT ${package}_FOUND)
@@ -55,7 +58,19 @@ if(OCTET_BUILD_TESTS)
 else()
   find_package(Eigen3 3.4 NO_MODULE QUIET)
 endif()
-octet_find(spdlog libspdlog-dev)
+# Of headers alone where fmt is.
+if(OCTET_FMT_INCLUDE)
+  find_path(OCTET_SPDLOG_INCLUDE spdlog/spdlog.h)
+  mark_as_advanced(OCTET_SPDLOG_INCLUDE)
+endif()
+if(OCTET_SPDLOG_INCLUDE)
+  add_library(spdlog::spdlog INTERFACE IMPORTED)
+  target_compile_definitions(spdlog::spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+  target_include_directories(spdlog::spdlog INTERFACE "${OCTET_SPDLOG_INCLUDE}")
+  target_link_libraries(spdlog::spdlog INTERFACE fmt::fmt)
+else()
+  octet_find(spdlog libspdlog-dev)
+endif()
 octet_find(ZLIB zlib1g-dev)
 # Without libzip's own package file, which asks for its programs too.
 find_path(OCTET_LIBZIP_INCLUDE zip.h)
@@ -91,7 +106,22 @@ if(OCTET_MPI)
   octet_find(MPI "libopenmpi-dev openmpi-bin (or another MPI 3), or leave OCTET_MPI OFF"
     COMPONENTS CXX)
 endif()
-octet_find(Protobuf "libprotobuf-dev protobuf-compiler")
+set(OCTET_PROTOBUF_SOURCE "" CACHE PATH "A folder with the sources of protobuf, in the version of protoc: they are built \
+with Octet, for another processor or standard library than the installed ones")
+if(OCTET_PROTOBUF_SOURCE)
+  find_program(OCTET_PROTOC protoc)
+  mark_as_advanced(OCTET_PROTOC)
+  if(OCTET_PROTOC)
+    add_executable(protobuf::protoc IMPORTED)
+    set_target_properties(protobuf::protoc PROPERTIES IMPORTED_LOCATION "${OCTET_PROTOC}")
+  endif()
+  set(protobuf_BUILD_TESTS OFF)
+  set(protobuf_BUILD_PROTOC_BINARIES OFF)
+  add_subdirectory("${OCTET_PROTOBUF_SOURCE}" "${PROJECT_BINARY_DIR}/protobuf" EXCLUDE_FROM_ALL)
+else()
+  octet_find(Protobuf "libprotobuf-dev protobuf-compiler (for another processor or standard library: \
+set OCTET_PROTOBUF_SOURCE to its sources)")
+endif()
 if(NOT TARGET protobuf::protoc)
   message(FATAL_ERROR "octet needs protoc, which was not found. "
     "On Debian or Ubuntu: apt-get install protobuf-compiler")

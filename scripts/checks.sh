@@ -9,8 +9,8 @@
 #   format    clang-format over all sources
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
-#   libcxx    the runtime and its tests with Clang and libc++, the standard library of macOS; the other sources
-#             of libraries and programs by their syntax
+#   libcxx    libraries, programs and tests with Clang and libc++, the standard library of macOS, which checks indices;
+#             what mnist_qat trains, byte for byte with the release build; examples and what changed by their syntax
 #   microcontroller
 #             the C source of two networks on a Cortex-M4 under qemu, and of three on four processors, byte for
 #             byte, in as many instructions as are recorded
@@ -28,7 +28,7 @@ jobs=("$@")
 [ ${#jobs[@]} -gt 0 ] || jobs=(format tidy site aarch64 microcontroller threads clang coverage alone libcxx)
 # What a job may take of the time that is left when it begins, in parts of those of all that follow it.
 declare -A shares=([clang]=90 [coverage]=4 [format]=3 [threads]=45 [alone]=8 [tidy]=15 [aarch64]=15
-  [libcxx]=12 [microcontroller]=8 [site]=7)
+  [libcxx]=24 [microcontroller]=8 [site]=7)
 deadline=$((EPOCHSECONDS + ${OCTET_CHECK_SECONDS:-1000000}))
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
@@ -215,22 +215,25 @@ tidy() {
 
 job_alone() {
   build tidy "octet_tflite_schema octet_onnx_schema" || return
-  local status=0
+  local status=0 files
   timeout "$(($(seconds_left) + 1))" tests/rooms/headers.sh "$PWD/build/tidy" /usr/include/eigen3 || status=$?
   [ "$status" -ne 124 ] || left_out "the installed headers"
   [ "$status" -eq 0 ] || [ "$status" -eq 124 ] || return
+  changed_and 'core/*.cpp' 'frontend/*.cpp' 'runtime/*.cpp' 'layers/*.cpp' 'deploy/*.cpp' 'train/*.cpp' 'compress/*.cpp' \
+    'import/*.cpp' 'report/*.cpp' 'command_line/*.cpp' 'application/*.cpp' 'tools/*.cpp' 'examples/*.cpp'
   each_alone clang++
 }
 
-# each_alone COMPILER OPTION...: the syntax of every source by itself.
-each_alone() {
-  local files=()
-  # What changed comes first.
+# changed_and PATTERN...: sets `files` to the sources that changed, and after them those of the patterns.
+changed_and() {
   mapfile -t files < <({
     git diff --name-only "$(tidy_base)" -- '*.cpp'
-    git ls-files 'core/*.cpp' 'frontend/*.cpp' 'runtime/*.cpp' 'layers/*.cpp' 'deploy/*.cpp' 'train/*.cpp' 'compress/*.cpp' \
-      'import/*.cpp' 'report/*.cpp' 'command_line/*.cpp' 'application/*.cpp' 'tools/*.cpp' 'examples/*.cpp'
+    git ls-files "$@"
   } | awk '!seen[$0]++')
+}
+
+# each_alone COMPILER OPTION...: the syntax of each of `files` by itself.
+each_alone() {
   printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -I {} bash -c 'alone "$@"' alone {} "$@" || return
   summary="${#files[@]} sources"
 }
@@ -267,15 +270,31 @@ job_aarch64() {
 }
 
 job_libcxx() {
-  octet_install octet_libcxx_requirements || return
-  local status=0
-  build libcxx all || return
-  timeout "$(($(seconds_left) + 1))" ctest --preset libcxx --parallel "$(nproc)" || status=$?
-  [ "$status" -ne 124 ] || left_out "the runtime's tests"
-  [ "$status" -eq 0 ] || [ "$status" -eq 124 ] || return
+  local files
+  octet_install octet_libcxx_requirements && octet_source libprotobuf-dev build/protobuf || return
+  local tests=(core_tests runtime_tests)
+  build libcxx "octet_tool mnist_qat ${tests[*]}" "-DOCTET_PROTOBUF_SOURCE=$PWD/build/protobuf" || return
+  # Not the tests of arithmetic alone: no library changes it, and without optimization they take most of the time.
+  GTEST_FILTER='-*Isa/*:*Paths*:MseClip*' run_tests build/libcxx "${tests[@]}" && build release "mnist_qat octet_tool" && libcxx_bytes || return
   build tidy "octet_tflite_schema octet_onnx_schema" || return
+  changed_and 'examples/*.cpp'
   each_alone clang++ -nostdinc++ -isystem /usr/lib/llvm-16/include/c++/v1 -DFMT_HEADER_ONLY || return
-  summary="the runtime's tests, and the syntax of $summary"
+  summary="${tests[*]}, a training with the same bytes, and the syntax of $summary"
+}
+
+# Trains on drawn digits and exports ONNX with libc++ and in the release build; then reads both kinds of models.
+libcxx_bytes() {
+  local out=$PWD/build/libcxx/digits preset
+  rm -rf "$out" && mkdir "$out" || return
+  for preset in release libcxx; do
+    OCTET_MNIST_DIR='' "build/$preset/bin/mnist_qat" --epochs 1 --qat-epochs 1 --hidden 32,16 --no-progress \
+      --out "$out/$preset" | sed -n '/^SHA-256$/,/^$/p' >"$out/$preset.sha256" &&
+      "build/$preset/bin/octet" export "$out/$preset/mnist_float.tflite" --onnx "$out/$preset.onnx" || return
+  done
+  [ -s "$out/libcxx.sha256" ] && diff "$out/release.sha256" "$out/libcxx.sha256" &&
+    cmp "$out/release.onnx" "$out/libcxx.onnx" || { echo "libc++: FAILED with other bytes"; return 1; }
+  build/libcxx/bin/octet import "$out/libcxx.onnx" --out "$out/imported" &&
+    build/libcxx/bin/octet verify "$out/libcxx/mnist_int8.tflite" "$out/libcxx/mnist_int8.c"
 }
 
 job_microcontroller() {

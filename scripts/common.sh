@@ -230,6 +230,30 @@ octet_install() {
       --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# octet_source PACKAGE FOLDER: the sources of a Debian package, in the version of the installed one, unpacked into a
+# folder. The system's own lists need not name sources, and stay as they are.
+octet_source() {
+  local package=$1 folder=$2 version site suite
+  version=$(dpkg-query -W -f '${Version}' "$package") || return
+  [ "$(cat "$folder/version" 2>/dev/null)" != "$version" ] || return 0
+  rm -rf "$folder" && mkdir -p "$folder/lists/partial" || return
+  # "PACKAGE | VERSION | SITE SUITE/COMPONENT ..."
+  read -r site suite < <(apt-cache madison "$package" | awk -F ' *[|] *' -v v="$version" '$2 == v { print $3; exit }')
+  if [ -z "$suite" ]; then
+    echo "octet: no package list of apt names $package $version, whose sources are needed; run apt-get update" >&2
+    return 1
+  fi
+  suite=${suite%% *}
+  echo "deb-src $site ${suite%%/*} ${suite#*/}" >"$folder/sources.list"
+  (
+    cd "$folder" || exit
+    options=(-qq -o "Dir::Etc::SourceList=$PWD/sources.list" -o Dir::Etc::SourceParts=/dev/null
+      -o "Dir::State::Lists=$PWD/lists" -o "Dir::Cache=$PWD" -o APT::Sandbox::User=root)
+    apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only "$package=$version" &&
+      tar -xf ./*.orig.tar.* --strip-components=1 && rm -rf lists ./*.orig.tar.* && echo "$version" >version
+  )
+}
+
 # octet_explain LOG: where a log shows that the machine failed and not the code, what to do about it.
 octet_explain() {
   # LLVM's OpenMP library registers itself there when it starts, and no setting of it asks for less.
