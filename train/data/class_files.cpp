@@ -93,8 +93,7 @@ class Lister {
     if (!skips_) {
       throw FormatError(fmt::format(
           "'{}': expected files of class '{}' that end in {}, found {}; remove the folder, or "
-          "leave "
-          "it out by --skip-bad",
+          "leave it out by --skip-bad",
           folder.string(), printable(name), fmt::join(endings_, ", "),
           names.empty()
               ? "none"
