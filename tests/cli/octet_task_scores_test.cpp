@@ -249,7 +249,10 @@ TEST_F(OctetTaskScores, AreHeldAgainstAGuess) {
             "All test targets are the same"}}) {
     SCOPED_TRACE(name);
     write_arrays(path(name), targets, x);
-    const ProcessResult result = train(name, "--lr 1e-6 --epochs 1 --qat-epochs 0");
+    const ProcessResult result =
+        octet(fmt::format("train --data {} --out {} --hidden 16 --lr 1e-6 --epochs 1 --qat-epochs "
+                          "0 --no-progress",
+                          path(name), path("out")));
     expect_success(result);
     expect_mentions(result.out, std::string("verdict: Do not ship\n"));
     expect_mentions(result.out, reason);
