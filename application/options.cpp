@@ -103,6 +103,27 @@ void reconcile_target(const CLI::App& app, Options& o) {
   o.quantize.rounding = contract_of(target);
 }
 
+/// Options of which the result is the same whatever they say, and the path of the data, which
+/// "data" of metrics.json names.
+constexpr std::array<std::string_view, 14> kDecideNothing = {
+    "--help",    "--version", "--data",        "--out",        "--checkpoint-dir",
+    "--resume",  "--report",  "--no-report",   "--threads",    "--log-level",
+    "--profile", "--json",    "--no-progress", "--class-names"};
+
+/// What each option of a command line says, or is without it.
+std::map<std::string, std::string> values_by_name(const CLI::App& app) {
+  std::map<std::string, std::string> values;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (std::ranges::find(kDecideNothing, name) != kDecideNothing.end()) continue;
+    const std::string value = option->count() > 0
+                                  ? fmt::format("{}", fmt::join(option->results(), ","))
+                                  : option->get_default_str();
+    if (!value.empty()) values.emplace(name, value);
+  }
+  return values;
+}
+
 }  // namespace
 
 Augmentation all_augmentation(const Options& options) {
@@ -132,6 +153,7 @@ void take_recipe(const QatRecipe& recipe, Options& o) {
 }
 
 void complete(const CLI::App& app, Options& o) {
+  o.by_name = values_by_name(app);
   o.qat_lr_chosen = given(app, "--qat-lr");
   o.scales_chosen = given(app, "--scales");
   if (o.scales_chosen && o.quantize.weight_scales != Scales::measured &&
@@ -311,6 +333,13 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.rate_falls) result["--schedule"] = "cosine";
   if (options.flash) result["--flash"] = fmt::format("{}", *options.flash);
   if (options.max_drop) result["--max-drop"] = fmt::format("{}", *options.max_drop);
+  return result;
+}
+
+std::map<std::string, std::string> deciding_options(const Options& options) {
+  // What the network, the target and the bits have chosen is not on the command line.
+  std::map<std::string, std::string> result = defining_options(options);
+  result.insert(options.by_name.begin(), options.by_name.end());
   return result;
 }
 

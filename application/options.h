@@ -158,6 +158,8 @@ struct Options {
   std::vector<std::string> class_names;
   /// As a shell takes it, for the report.
   std::string command;
+  /// What each option that decides the result says, or is without it: see complete().
+  std::map<std::string, std::string> by_name;
   std::string log_level = "warn";
   bool resume = false;
   bool no_progress = false;
@@ -198,6 +200,10 @@ std::map<std::string, std::string> range_options(const Options& options);
 /// The options that a resumed run must share with the run it continues, by name. Throws IoError
 /// where the model's file cannot be read.
 std::map<std::string, std::string> defining_options(const Options& options);
+
+/// What decides the result, by the option's name: what has been chosen, and what else the command
+/// line or the option's default says. Throws as defining_options().
+std::map<std::string, std::string> deciding_options(const Options& options);
 
 /// The options of a command line, or the exit code to end with and what to say before: 0 and help
 /// or version, 2 and an error in one line.

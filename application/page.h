@@ -1,8 +1,10 @@
 #pragma once
 
 #include <octet/octet.h>
+#include <octet/report/verdict.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +16,12 @@ namespace octet::application {
 std::vector<std::uint8_t> file_of_run(const Options& options, const std::string& name,
                                       ProcessGroup& group);
 
-/// Writes the page of --report, on rank 0; all ranks measure. Returns the verdict in words, on rank
-/// 0. `float_model` is null where the trained one is not there: its checkpoint may be missing in a
-/// run that is resumed. `metrics` is what the run wrote as metrics.json.
-std::string write_page(const Application& application, const Options& options,
-                       const Model* float_model, const Model& quantized, const DataSplit& data,
-                       const std::string& metrics, ProcessGroup& group);
+/// Writes the page of --report, on rank 0; all ranks measure. Returns the verdict, on rank 0.
+/// `float_model` is null where the trained one is not there: its checkpoint may be missing in a run
+/// that is resumed. `metrics` is what the run wrote as metrics.json.
+std::optional<Verdict> write_page(const Application& application, const Options& options,
+                                  const Model* float_model, const Model& quantized,
+                                  const DataSplit& data, const std::string& metrics,
+                                  ProcessGroup& group);
 
 }  // namespace octet::application

@@ -166,7 +166,8 @@ std::string metrics_json(const Options& options, const Results& r) {
                             {"differing_predictions", r.differing_predictions},
                             {"float_bytes", r.float_bytes},
                             {"int8_bytes", r.int8_bytes},
-                            {"warnings", r.warnings}};
+                            {"warnings", r.warnings},
+                            {"options", deciding_options(options)}};
   add_scores(metrics, options, r.outputs);
   if (options.shift > 0) metrics["shift"] = options.shift;
   if (options.augmentation != Augmentation{}) {
@@ -235,6 +236,12 @@ std::string metrics_json(const Options& options, const Results& r) {
   }
   // A command line may hold bytes that are no UTF-8.
   return octet::detail::lenient_json_text(metrics);
+}
+
+std::string with_verdict(const std::string& metrics, const Verdict& verdict, int indent) {
+  nlohmann::json all = nlohmann::json::parse(metrics);
+  all["verdict"] = to_string(verdict.decision);
+  return all.dump(indent) + "\n";
 }
 
 std::string final_report(const Application& application, const Options& options, const Results& r,

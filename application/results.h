@@ -6,6 +6,7 @@
 #include <octet/layers/quantize/gradient_angles.h>
 #include <octet/octet.h>
 #include <octet/report/report.h>
+#include <octet/report/verdict.h>
 #include <octet/train/layer_differences.h>
 
 #include <map>
@@ -87,6 +88,10 @@ struct Results {
 
 /// What the program adds to metrics.json.
 std::string metrics_json(const Options& options, const Results& results);
+
+/// The text of metrics.json with the verdict's word, which is known once the report is measured. In
+/// one line with an indent of -1.
+std::string with_verdict(const std::string& metrics, const Verdict& verdict, int indent);
 
 /// The table at the end of a run, and the exported model's input and output.
 std::string final_report(const Application& application, const Options& options,

@@ -373,12 +373,15 @@ class Run {
     return model;
   }
 
-  void write_report_page(const Model& quantized, const std::string& metrics) const {
+  void write_report_page(const Model& quantized, std::string& metrics) const {
     if (options_.report.empty()) return;
     const std::optional<Model> in_float = trained_float();
-    show(screen_, write_page(application_, options_, in_float ? &*in_float : nullptr, quantized,
-                             data_, metrics, group_));
-    show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
+    const std::optional<Verdict> verdict = write_page(
+        application_, options_, in_float ? &*in_float : nullptr, quantized, data_, metrics, group_);
+    if (!verdict) return;
+    write_file_atomic(options_.out / "metrics.json", with_verdict(metrics, *verdict, 2));
+    metrics = with_verdict(metrics, *verdict, -1);
+    show(screen_, fmt::format("\n{}\nreport: {}\n", to_text(*verdict), options_.report.string()));
   }
 
   /// All ranks measure what the page says.

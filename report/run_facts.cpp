@@ -18,7 +18,7 @@ constexpr auto kLeftOut = std::to_array<std::string_view>(
     {"acc", "c_flash_bytes", "c_ram_bytes", "calibrated_integer_accuracy", "command",
      "control_accuracy", "differing_predictions", "float_accuracy", "float_bytes", "int8_bytes",
      "integer_accuracy", "isa", "s_per_epoch", "seconds", "simulated_accuracy", "threads",
-     "warnings"});
+     "verdict", "warnings"});
 
 std::string text_of(const json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -35,15 +35,24 @@ bool is_fact(const json& value) {
           std::all_of(value.begin(), value.end(), [](const json& one) { return one.is_number(); }));
 }
 
+/// Whether an entry says what "options" say again: "qat_lr" is "--qat-lr" there.
+bool is_option(std::string name, const json& metrics) {
+  std::ranges::replace(name, '_', '-');
+  return metrics.contains("options") && metrics.at("options").contains("--" + name);
+}
+
 void add_facts(const json& metrics, Report& report) {
   for (const auto& [name, value] : metrics.items()) {
     if (std::ranges::find(kLeftOut, name) != kLeftOut.end() || !is_fact(value)) continue;
+    if (is_option(name, metrics)) continue;
     report.facts.emplace_back(name, text_of(value));
   }
-  for (const char* group : {"data", "bits"}) {
+  for (const char* group : {"data", "bits", "options"}) {
     if (!metrics.contains(group)) continue;
     for (const auto& [name, value] : metrics.at(group).items()) {
-      report.facts.emplace_back(fmt::format("{}: {}", group, name), text_of(value));
+      const bool says_itself = name.starts_with("--");
+      report.facts.emplace_back(says_itself ? name : fmt::format("{}: {}", group, name),
+                                text_of(value));
     }
   }
   if (metrics.contains("sha256")) {

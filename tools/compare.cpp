@@ -26,7 +26,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostOfCell = 24;
 
 /// The results of a run that are shown, in this order, by their names in metrics.json.
-constexpr const char* kResults[] = {"float_accuracy",
+constexpr const char* kResults[] = {"verdict",
+                                    "float_accuracy",
                                     "integer_accuracy",
                                     "control_accuracy",
                                     "float_mean_absolute_error",
@@ -64,6 +65,12 @@ nlohmann::json read_metrics(const std::string& folder) {
   }
 }
 
+/// The object with the options of a run by their names; empty of earlier versions.
+nlohmann::json options_of(const nlohmann::json& run) {
+  const auto found = run.find("options");
+  return found != run.end() && found->is_object() ? *found : nlohmann::json::object();
+}
+
 /// A value as a cell shows it; "-" where a run has none.
 std::string cell_of(const std::string& name, const nlohmann::json& metrics) {
   const auto found = metrics.find(name);
@@ -88,20 +95,34 @@ std::string interval_of(const nlohmann::json& metrics) {
   return fmt::format("{:.2f} to {:.2f} %", 100 * interval.low, 100 * interval.high);
 }
 
+/// The value of an option, of "options" or beside them.
+std::string option_cell(const std::string& name, const nlohmann::json& run) {
+  return cell_of(name, name.starts_with("--") ? options_of(run) : run);
+}
+
+/// "qat_lr" of a run that says it as "--qat-lr", too.
+std::string option_of(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
 /// Options that the runs do not share: numbers, words and lists of numbers.
 std::vector<std::string> differing_options(const std::vector<nlohmann::json>& runs) {
   std::set<std::string> names;
   for (const nlohmann::json& run : runs) {
+    const nlohmann::json options = options_of(run);
     for (const auto& [name, value] : run.items()) {
       const bool is_list = value.is_array() && !value.empty() && value.front().is_number();
+      if (options.contains(option_of(name))) continue;
       if (value.is_primitive() || is_list) names.insert(name);
     }
+    for (const auto& [name, value] : options.items()) names.insert(name);
   }
   for (const char* name : kResults) names.erase(name);
   for (const char* name : kNoOptions) names.erase(name);
   std::vector<std::string> result;
   for (const std::string& name : names) {
-    const auto value_of = [&](const nlohmann::json& run) { return cell_of(name, run); };
+    const auto value_of = [&](const nlohmann::json& run) { return option_cell(name, run); };
     const std::string first = value_of(runs.front());
     if (std::ranges::any_of(runs, [&](const auto& run) { return value_of(run) != first; })) {
       result.push_back(name);
@@ -153,7 +174,7 @@ Rows rows_of(const std::vector<nlohmann::json>& runs) {
                                                               : "-";
   });
   for (const std::string& name : differing_options(runs)) {
-    add(name, [&](const nlohmann::json& run) { return cell_of(name, run); });
+    add(name, [&](const nlohmann::json& run) { return option_cell(name, run); });
   }
   return rows;
 }
@@ -191,8 +212,9 @@ void compare(const CompareOptions& options) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
       Json& run = json.emplace_back(Json{{"run", options.folders[i]}});
       for (const auto& [name, cells] : rows) {
-        const auto found = runs[i].find(name);
-        if (found != runs[i].end()) run[name] = *found;
+        const nlohmann::json& of = name.starts_with("--") ? options_of(runs[i]) : runs[i];
+        const auto found = of.find(name);
+        if (found != of.end()) run[name] = *found;
       }
       run["data"] = runs[i].value("data", nlohmann::json::object());
     }

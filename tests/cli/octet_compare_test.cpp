@@ -39,6 +39,24 @@ TEST_F(OctetCompare, ShowsResultsAndOptionsThatDiffer) {
   EXPECT_EQ(json.at(0).at("hidden"), nlohmann::json({8}));
 }
 
+TEST_F(OctetCompare, ShowsOptionsByTheirNames) {
+  const std::string runs =
+      run("a", R"({"verdict":"Ship","batch":32,"seed":1,"options":{"--batch":"32","--seed":"1",
+                   "--epochs":"5"}})") +
+      run("b", R"({"verdict":"Do not ship","batch":16,"seed":1,"options":{"--batch":"16",
+                   "--seed":"1","--optimizer":"sgd","--epochs":"5"}})");
+  const Result table = octet("compare " + runs);
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  for (const char* words : {"verdict", "Do not ship", "--batch", "--optimizer", "sgd"}) {
+    EXPECT_NE(table.out.find(words), std::string::npos) << words << "\n" << table.out;
+  }
+  for (const char* words : {"seed", "\nbatch", "epochs"}) {
+    EXPECT_EQ(table.out.find(words), std::string::npos) << words << "\n" << table.out;
+  }
+  const auto json = nlohmann::json::parse(octet("compare " + runs + "--json").out);
+  EXPECT_EQ(json.at(1).at("--batch"), "16");
+}
+
 TEST_F(OctetCompare, SaysWhatIsNoRun) {
   std::filesystem::create_directories(path("empty"));
   expect_failure("compare '" + path("empty") + "'", 1,

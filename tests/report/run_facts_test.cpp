@@ -12,6 +12,7 @@ TEST(RunFacts, AreWhatDecidesTheResult) {
   add_run_facts(
       R"({"seed": 3, "network": "mlp", "hidden": [64, 32], "per_channel": false, "mean": [], "threads": 2,
           "seconds": 1.5, "integer_accuracy": 0.9, "command": "mnist_qat --seed 3",
+          "qat_lr": 0.5, "options": {"--qat-lr": "0.5"},
           "data": {"name": "digits", "train": 100}, "sha256": {"model": "ab"},
           "epochs": [{"epoch": 1, "phase": "float", "train_loss": 0.5, "seconds": 1.0,
                       "images_per_second": 2.0, "learning_rate": 0.001}],
@@ -23,7 +24,8 @@ TEST(RunFacts, AreWhatDecidesTheResult) {
                                              {"per_channel", "no"},
                                              {"seed", "3"},
                                              {"data: name", "digits"},
-                                             {"data: train", "100"}}));
+                                             {"data: train", "100"},
+                                             {"--qat-lr", "0.5"}}));
   EXPECT_EQ(report.hashes, (std::vector<Fact>{{"model", "ab"}}));
   EXPECT_EQ(report.command, "mnist_qat --seed 3");
   ASSERT_EQ(report.history.size(), 1U);
