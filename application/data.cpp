@@ -185,9 +185,11 @@ DataOptions options_for(const std::string& file, const IntegerModel& model, cons
 Dataset prepared_for(const std::string& file, const IntegerModel& model, Dataset data) {
   const Normalization normalization = normalization_in(file, model, data.example_shape());
   if (!normalization.empty()) data = normalized(data, normalization);
-  if (!in_file(file, [&] { return reconstructs(model); }) || model.outputs.size() != 1) return data;
-  const ModelTensor& output = model.tensors[static_cast<std::size_t>(model.outputs[0])];
-  return reconstructing(data, output.example_shape());
+  if (model.outputs.size() != 1) return data;
+  const Shape output = model.tensors[static_cast<std::size_t>(model.outputs[0])].example_shape();
+  if (in_file(file, [&] { return reconstructs(model); })) return reconstructing(data, output);
+  return classifies(model) ? classifying(data, static_cast<int>(output.size()))
+                           : with_classes_of_places(data, output);
 }
 
 void take_preparation(const IntegerModel& model, const Model& network, Options& options) {
@@ -220,7 +222,7 @@ void take_preparation(const IntegerModel& model, const Model& network, Options& 
   options.deviation = of_file.deviation;
 }
 
-std::string text_of(const DataSplit& data) {
+std::string text_of(const DataSplit& data, std::optional<Task> task) {
   const Dataset& train = data.train;
   std::string text = fmt::format("data: {}, {} training and {} test ", train.name(), train.size(),
                                  data.test.size());
@@ -246,7 +248,7 @@ std::string text_of(const DataSplit& data) {
         "examples are read from their files whenever they are needed: they take more than "
         "--max-data-bytes\n";
   }
-  text += fmt::format("task: {}\n", task_text(train));
+  text += fmt::format("task: {}\n", task_text(train, task));
   if (!data.skipped.empty()) {
     text += fmt::format("left out: {} examples that cannot be read\n", data.skipped.size());
   }

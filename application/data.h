@@ -77,8 +77,8 @@ Dataset prepared_for(const std::string& file, const IntegerModel& model, Dataset
 /// prepared_for().
 void take_preparation(const IntegerModel& model, const Model& network, Options& options);
 
-/// Describes the examples to the user: how many, their shapes and targets, and whether those that
-/// are scored on are those that are trained on.
-std::string text_of(const DataSplit& data);
+/// Describes the examples to the user: how many, their shapes and targets, the task, given or
+/// found, and whether those that are scored on are those that are trained on.
+std::string text_of(const DataSplit& data, std::optional<Task> task);
 
 }  // namespace octet::application

@@ -47,7 +47,7 @@ void check_memory(double parameters, double values, std::size_t batch) {
 
 Model make_network(const Options& options, const Dataset& data, const std::string& name) {
   const Shape& image = data.example_shape();
-  const auto [outputs, end] = network_end(data);
+  const auto [outputs, end] = network_end(data, options.task);
   const std::size_t batch = std::min(options.batch, data.size());
   double parameters = 0.0;
   double values = 0.0;

@@ -4,6 +4,7 @@
 #include <octet/command_line/parse.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
+#include <octet/deploy/example_metadata.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
@@ -118,10 +119,13 @@ class Run {
     results_.normalization = normalization_;
     results_.skipped = data_.skipped;
     results_.example_metadata = example_metadata(data_, normalization_, model);
+    if (options_.task == Task::classification) {
+      results_.example_metadata[kTaskKey] = kClassification;
+    }
     if (!normal_classes_.empty()) {
       results_.example_metadata[kNormalClassesKey] = metadata_text(normal_classes_);
     }
-    show(screen_, text_of(data_) + anomaly_text(normal_classes_, anomalies_));
+    show(screen_, text_of(data_, options_.task) + anomaly_text(normal_classes_, anomalies_));
     run_.begin(data_);
     show(screen_, run_.begin_text());
   }

@@ -157,8 +157,14 @@ bool reconstructs(const IntegerModel& model) {
   const auto entry = model.metadata.find(kTaskKey);
   if (entry == model.metadata.end()) return false;
   if (entry->second == kReconstruction) return true;
-  throw FormatError(fmt::format("metadata '{}': expected {}, found {}", kTaskKey, kReconstruction,
-                                printable(entry->second)));
+  if (entry->second == kClassification) return false;
+  throw FormatError(fmt::format("metadata '{}': expected {} or {}, found {}", kTaskKey,
+                                kReconstruction, kClassification, printable(entry->second)));
+}
+
+bool classifies(const IntegerModel& model) {
+  const auto entry = model.metadata.find(kTaskKey);
+  return entry != model.metadata.end() && entry->second == kClassification;
 }
 
 Normalization normalization_of(const IntegerModel& model, const Shape& example) {

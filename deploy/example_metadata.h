@@ -37,10 +37,12 @@ struct Normalization {
 /// see DataDescription.
 inline constexpr const char* kDataKey = "octet.data";
 
-/// The entry of the metadata that says that the output is to be what the input is: its text is
-/// kReconstruction, a JSON string.
+/// The entry of the metadata that says what is learned where targets alone do not: that the output
+/// is to be what the input is, or a class though targets are read as numbers. Its text is one of
+/// these JSON strings.
 inline constexpr const char* kTaskKey = "octet.task";
 inline constexpr const char* kReconstruction = "\"reconstruction\"";
+inline constexpr const char* kClassification = "\"classification\"";
 
 /// The entry of the metadata of such a model with the names of the classes of normal examples, a
 /// JSON array: examples of others are anomalies.
@@ -78,6 +80,8 @@ Normalization normalization_of(const IntegerModel& model);
 
 /// Whether the model says that it reconstructs its input. Throws FormatError for another task.
 bool reconstructs(const IntegerModel& model);
+/// Whether the model says that it classifies, also where targets are read as numbers.
+bool classifies(const IntegerModel& model);
 
 /// The names of the classes of normal examples; empty where the model names none. Throws
 /// FormatError for an entry that is no list of names.

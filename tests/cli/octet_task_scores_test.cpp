@@ -154,7 +154,7 @@ TEST_F(OctetTaskScores, AnomaliesAreClassesThatAreNotNormal) {
 
 /// 300 examples of two values in [-1, 1], and what `targets` makes of them.
 void write_arrays(const std::string& folder, const Bytes& targets, const Tensor& x) {
-  std::filesystem::create_directory(folder);
+  std::filesystem::create_directories(folder);
   write_file_atomic(folder + "/x.npy",
                     npy_bytes<float>("<f4", "(300, 2)", {x.span().begin(), x.span().end()}));
   write_file_atomic(folder + "/y.npy", targets);
@@ -229,6 +229,102 @@ TEST_F(OctetTaskScores, AreThoseOfTheTask) {
                   .at(again),
               found.at(again).at("integer"));
   }
+}
+
+TEST_F(OctetTaskScores, AreOfTheTaskThatIsGiven) {
+  const Tensor x = Tensor::uniform({300, 2}, Random(4), -1.0F, 1.0F);
+  std::vector<std::int64_t> column;
+  std::vector<float> shares;
+  std::vector<float> rows;
+  std::vector<float> late(600, 0.0F);
+  for (std::size_t i = 0; i < 600; i += 2) {
+    const int label = (x.span()[i] > 0.0F ? 1 : 0) + (x.span()[i + 1] > 0.0F ? 1 : 0);
+    column.push_back(label);
+    shares.push_back(x.span()[i] > 0.0F ? 1.0F : 0.0F);
+    for (int k = 0; k < 3; ++k) rows.push_back(k == label ? 1.0F : 0.0F);
+  }
+  late.back() = 5.0F;
+  const std::string hint =
+      "; each target is one of a few classes, which --task classification learns";
+  struct Case {
+    const char* name;
+    Bytes targets;
+    std::string options;
+    std::string task;
+    bool is_accuracy;
+  };
+  const Bytes whole = npy_bytes<std::int64_t>("<i8", "(300, 1)", column);
+  const Bytes zeros_and_ones = npy_bytes<float>("<f4", "(300,)", shares);
+  const Bytes one_hot = npy_bytes<float>("<f4", "(300, 3)", rows);
+  for (const Case& one : std::vector<Case>{
+           {"a", whole, "", "regression" + hint, false},
+           {"b", whole, "--task classification", "classification", true},
+           {"c", zeros_and_ones, "--task classification --split 0.8",
+            "classification of two classes", true},
+           {"d", one_hot, "", "several labels at once" + hint, false},
+           {"e", one_hot, "--task classification", "classification", true},
+           {"f", one_hot, "--task regression", "regression", false},
+           {"g", npy_bytes<float>("<f4", "(300, 2)", late), "", "regression", false}}) {
+    SCOPED_TRACE(one.name);
+    write_arrays(path(one.name), one.targets, x);
+    const ProcessResult result =
+        train(one.name, one.options + " --epochs 20 --qat-epochs 1 --no-report");
+    expect_success(result);
+    expect_mentions(result.out, "task: " + one.task + "\n");
+    const nlohmann::json found = metrics();
+    EXPECT_EQ(found.contains("integer_accuracy"), one.is_accuracy);
+    if (one.is_accuracy) EXPECT_GT(found.at("integer_accuracy").get<double>(), 0.7);
+    const std::string split =
+        one.options.find("--split") == std::string::npos ? "" : " --split 0.8";
+    const nlohmann::json said = printed_json(octet("eval " + path("out/model_int8.tflite") +
+                                                   " --data " + path(one.name) + split + " --json"))
+                                    .at("outputs")
+                                    .at(0);
+    const char* score = one.is_accuracy ? "accuracy" : "mean_absolute_error";
+    EXPECT_EQ(said.at(score), found.at(std::string("integer_") + score));
+  }
+  expect_one_error(train("g", "--task classification"), 2,
+                   "expected the targets of a classification, found numbers of shape [2]");
+  std::string ages = "a,b,age\n";
+  for (int i = 0; i < 60; ++i) ages += fmt::format("{},{},{}\n", i, i * i % 7, 20 + i % 40);
+  write_file_atomic(path("ages.csv"), ages);
+  expect_mentions(train("ages.csv", "--epochs 1 --qat-epochs 0 --no-report").out,
+                  "task: classification; the 40 classes are whole numbers, which --numbers learns "
+                  "as numbers\n");
+}
+
+TEST_F(OctetTaskScores, OfMasksInFolders) {
+  write_file_atomic(path("net.json"),
+                    std::string_view(R"({"format": 2, "name": "seg", "outputs": ["out"], "layers": [
+    {"inputs": [], "name": "x", "shape": [2, 1, 1], "type": "InputLayer"},
+    {"activation": "softmax", "dilation": [1, 1], "filters": 3, "groups": 1, "inputs": ["x"],
+     "kernel_size": [1, 1], "name": "out", "padding": "valid", "strides": [1, 1], "type": "Conv2D",
+     "use_bias": true}]})"));
+  const Tensor x = Tensor::uniform({300, 2}, Random(4), -1.0F, 1.0F);
+  std::vector<std::int64_t> mask;
+  for (const float value : x.span()) mask.push_back(value < -0.3F ? 0 : value < 0.3F ? 1 : 2);
+  const auto write = [&] {
+    write_arrays(path("masks"), npy_bytes<std::int64_t>("<i8", "(300, 2)", mask), x);
+    write_file_atomic(path("masks/x.npy"), npy_bytes<float>("<f4", "(300, 2, 1, 1)",
+                                                            {x.span().begin(), x.span().end()}));
+  };
+  write();
+  const ProcessResult result = octet("train --network " + path("net.json") + " --data " +
+                                     path("masks") + " --out " + path("out") +
+                                     " --lr 0.05 --batch 16 --epochs 20 "
+                                     "--qat-epochs 1 --no-progress");
+  expect_success(result);
+  const nlohmann::json scores = metrics().at("scores");
+  EXPECT_GT(scores.at("accuracy").at("integer").get<double>(), 0.8);
+  EXPECT_EQ(printed_json(octet("eval " + path("out/model_int8.tflite") + " --data " +
+                               path("masks") + " --metrics iou --json"))
+                .at("metrics")
+                .at("iou"),
+            scores.at("iou").at("integer"));
+  mask.back() = 3;
+  write();
+  expect_one_error(octet("eval " + path("out/model_int8.tflite") + " --data " + path("masks")), 1,
+                   "expected a class in [0, 3) for each place of targets [2], found 3");
 }
 
 TEST_F(OctetTaskScores, AreHeldAgainstAGuess) {

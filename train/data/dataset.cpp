@@ -176,7 +176,7 @@ void Dataset::check_own_labels(std::size_t number, const Labels& labels) const {
                   name_, number, *wrong, wrong - labels.begin()));
 }
 
-Dataset Dataset::with_targets(const Tensor& targets) const {
+Dataset Dataset::for_other_targets() const {
   if (is_read()) {
     throw InvalidArgument(fmt::format(
         "Dataset {}: expected a set in memory, found one that is read: its reader gives targets",
@@ -184,7 +184,26 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
   }
   Dataset result = *this;
   result.more_targets_.clear();
+  return result;
+}
+
+Dataset Dataset::with_targets(const Tensor& targets) const {
+  Dataset result = for_other_targets();
   result.set_targets(targets);
+  return result;
+}
+
+Dataset Dataset::with_labels(Labels labels, int classes) const {
+  if (labels.size() != size_) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected a label for each of {} examples, found {}", name_, size_,
+                    labels.size()));
+  }
+  Dataset result = for_other_targets();
+  result.targets_.clear();
+  result.target_shape_.reset();
+  result.class_names_.clear();
+  result.set_labels(std::move(labels), classes);
   return result;
 }
 

@@ -103,6 +103,10 @@ class Dataset {
   /// with a reader.
   Dataset with_targets(const Tensor& targets) const;
 
+  /// Returns the examples with these labels, in [0, classes), instead of all their own targets.
+  /// Throws InvalidArgument as from_bytes(), and for a set with a reader.
+  Dataset with_labels(Labels labels, int classes) const;
+
   /// Returns the examples with the features, of any shape, of another set of as many, and its front
   /// end, in place of their own; and without their description() where the shape is another. Throws
   /// InvalidArgument for another number of examples, for several inputs, and where only one of the
@@ -193,6 +197,8 @@ class Dataset {
   Dataset(std::string name, Shape example_shape, std::size_t size, std::size_t values);
 
   void set_labels(std::vector<std::int32_t> labels, int classes);
+  /// A copy, whose targets are to be set.
+  Dataset for_other_targets() const;
   void set_targets(const Tensor& targets);
   /// Examples row(0) to row(count - 1).
   Tensor gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
