@@ -1,6 +1,7 @@
 #include "scores.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/outputs.h>
 #include <octet/train/scores.h>
@@ -60,31 +61,15 @@ std::vector<MetricValue> label_scores(const Tensor& outputs, const Tensor& targe
   for (const Metric& metric : {binary_accuracy(threshold), exact_match(threshold)}) {
     values.push_back({metric.name, metric.value(outputs, targets)});
   }
-  struct Sum {
-    double of = 0.0;
+  for (const char* name : {"precision", "recall", "f1", "roc_auc"}) {
+    double sum = 0.0;
     int labels = 0;
-    void add(double value) {
-      of += value;
+    for (const auto& value : label_values(name, outputs, targets, threshold)) {
+      if (!value) continue;
+      sum += *value;
       ++labels;
     }
-  };
-  Sum precision;
-  Sum recall;
-  Sum f1;
-  Sum auc;
-  for (Index k = 0; k < outputs.dim(1); ++k) {
-    const Tensor column = column_of(outputs, k);
-    const Labels labels = classes_of(column_of(targets, k), 0.5F);
-    if (std::ranges::count(labels, 1) == 0) continue;
-    const ConfusionMatrix counts = confusion_matrix(classes_of(column, threshold), labels, 2);
-    precision.add(precision_of(counts, 1));
-    recall.add(recall_of(counts, 1));
-    f1.add(f1_of(counts, 1));
-    if (has_both(labels)) auc.add(roc_auc(column.span(), labels));
-  }
-  for (const auto& [name, sum] : {std::pair{"precision", precision}, std::pair{"recall", recall},
-                                  std::pair{"f1", f1}, std::pair{"roc_auc", auc}}) {
-    if (sum.labels > 0) values.push_back({name, sum.of / sum.labels});
+    if (labels > 0) values.push_back({name, sum / labels});
   }
   return values;
 }
@@ -122,6 +107,35 @@ auto of_outputs(Interpreter& interpreter, const Dataset& data, std::optional<Tas
 }
 
 }  // namespace
+
+std::vector<std::optional<double>> label_values(std::string_view name, const Tensor& outputs,
+                                                const Tensor& targets, float threshold) {
+  if (std::ranges::find(kLabelScores, name) == kLabelScores.end()) {
+    throw InvalidArgument(fmt::format("expected a score of each of several labels, {}, found {}",
+                                      fmt::join(kLabelScores, ", "), name));
+  }
+  std::vector<std::optional<double>> values;
+  for (Index k = 0; k < outputs.dim(1); ++k) {
+    std::optional<double>& value = values.emplace_back();
+    const Tensor column = column_of(outputs, k);
+    const Labels labels = classes_of(column_of(targets, k), 0.5F);
+    const ConfusionMatrix counts = confusion_matrix(classes_of(column, threshold), labels, 2);
+    if (name == "accuracy") {
+      value = static_cast<double>(counts[0][0] + counts[1][1]) / static_cast<double>(labels.size());
+    } else if (std::ranges::count(labels, 1) == 0) {
+      continue;
+    } else if (name == "precision") {
+      value = precision_of(counts, 1);
+    } else if (name == "recall") {
+      value = recall_of(counts, 1);
+    } else if (name == "f1") {
+      value = f1_of(counts, 1);
+    } else if (has_both(labels)) {
+      value = roc_auc(column.span(), labels);
+    }
+  }
+  return values;
+}
 
 std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
                                      float threshold, const Labels& anomalies) {

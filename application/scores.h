@@ -8,7 +8,9 @@
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/metric.h>
 
+#include <array>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "options.h"
@@ -34,6 +36,16 @@ inline constexpr Index kScoredAtOnce = 1000;
 /// another size than outputs.
 std::vector<MetricValue> task_scores(Task task, const Tensor& outputs, const Targets& targets,
                                      float threshold, const Labels& anomalies = {});
+
+/// The names that label_values() knows.
+inline constexpr std::array<std::string_view, 5> kLabelScores = {"accuracy", "precision", "recall",
+                                                                 "f1", "roc_auc"};
+
+/// A score of each label, the columns of outputs and targets [n, labels], by one of these names;
+/// none of labels that no example has, and the ROC AUC of those that all have. Throws
+/// InvalidArgument for another name.
+std::vector<std::optional<double>> label_values(std::string_view name, const Tensor& outputs,
+                                                const Tensor& targets, float threshold);
 
 /// Outputs against a guess that does not look at the input; none for labels, of which
 /// measure_report() counts it, and for targets of another size than outputs. See Baseline.

@@ -71,7 +71,18 @@ void add_task_scores(nlohmann::ordered_json& outputs, Interpreter& interpreter,
   }
 }
 
-/// The numbers of --metrics: see score(). "confusion" is a list of lists.
+/// One score of each label, null where there is none: their means are those of the task.
+nlohmann::ordered_json scores_of_labels(const std::string& name, const Tensor& outputs,
+                                        const Tensor& targets, float threshold) {
+  nlohmann::ordered_json found = nlohmann::ordered_json::array();
+  for (const auto& value : application::label_values(name, outputs, targets, threshold)) {
+    found.push_back(value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json());
+  }
+  return found;
+}
+
+/// The numbers of --metrics: see score(). "confusion" is a list of lists; of several labels there
+/// is a list with a number for each.
 nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& interpreter,
                                   const Dataset& data) {
   nlohmann::ordered_json found;
@@ -98,8 +109,14 @@ nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& inter
   }
   const Tensor outputs = values.reshape(shape);
   const float threshold = decision_threshold(interpreter.model()).value_or(0.5F);
+  const bool has_several = application::task_of(data) == application::Task::multi_label;
   for (const std::string& name : options.metrics) {
     try {
+      // Errors are those of numbers, which labels of 0 and 1 are too.
+      if (has_several && name != "mean_absolute_error" && name != "r2") {
+        found[name] = scores_of_labels(name, outputs, targets.values(), threshold);
+        continue;
+      }
       if (name != "confusion") {
         found[name] = score(name, outputs, targets, threshold);
         continue;
@@ -119,6 +136,14 @@ void show_metrics(const nlohmann::ordered_json& metrics) {
   for (const auto& [name, value] : metrics.items()) {
     if (value.is_number()) {
       show("{}: {:.6g}\n", name, value.get<double>());
+      continue;
+    }
+    if (!value.front().is_array()) {
+      std::vector<std::string> numbers;
+      for (const nlohmann::ordered_json& one : value) {
+        numbers.push_back(one.is_null() ? "-" : fmt::format("{:.6g}", one.get<double>()));
+      }
+      show("{} of each label: {}\n", name, fmt::join(numbers, ", "));
       continue;
     }
     show("{}, a row for each label:\n", name);
