@@ -66,8 +66,8 @@ void SumsInside::write_mask(const std::int32_t* sums, Index begin, Index end,
                             std::int8_t* mask) const {
   const auto units = static_cast<Index>(lowest_.size());
   // Rows of few units are compared several at a time, side by side.
-  constexpr Index kColumns = 64;
-  const auto most = static_cast<std::size_t>(std::max<Index>(1, kColumns / units));
+  constexpr Index kSideBySide = 64;
+  const auto most = static_cast<std::size_t>(std::max<Index>(1, kSideBySide / units));
   const RepeatedRow<std::int32_t> lowest(lowest_, most);
   const RepeatedRow<std::int32_t> highest(highest_, most);
   const auto together = std::min(static_cast<Index>(lowest.rows()), end - begin);
