@@ -285,7 +285,9 @@ TEST_F(OctetTaskScores, AreOfTheTaskThatIsGiven) {
     expect_mentions(result.out, "task: " + one.task + "\n");
     const nlohmann::json found = metrics();
     EXPECT_EQ(found.contains("integer_accuracy"), one.is_accuracy);
-    if (one.is_accuracy) EXPECT_GT(found.at("integer_accuracy").get<double>(), 0.7);
+    if (one.is_accuracy) {
+      EXPECT_GT(found.at("integer_accuracy").get<double>(), 0.7);
+    }
     const std::string split =
         one.options.find("--split") == std::string::npos ? "" : " --split 0.8";
     const nlohmann::json said = printed_json(octet("eval " + path("out/model_int8.tflite") +
