@@ -57,7 +57,7 @@ static void end() {
   _tile_release();
 }
 
-/// The codes that S8Tile multiplies at step i, of kDepthStep of k each, and what it prefetches.
+/// The codes that S8Tile multiplies at step i, kDepthStep of k, and what it prefetches.
 struct RowsInPlace {
   const S8Tile& tile;
 
@@ -71,7 +71,7 @@ struct RowsInPlace {
   }
 };
 
-/// Those that S8WindowTile does.
+/// The codes that S8WindowTile multiplies at step i: a group.
 struct Windows {
   const S8WindowTile& tile;
 

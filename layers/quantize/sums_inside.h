@@ -14,7 +14,7 @@ namespace octet {
 /// grow with sums, all from a lowest to a highest one.
 class SumsInside {
  public:
-  /// Of scales above 0, one for each unit.
+  /// `scales` holds one above 0 for each unit.
   SumsInside(std::span<const float> scales, const RealLimits& clamp, const GradientWindow& window);
 
   /// Writes 1 where the sums of the rows [begin, end) lie inside, else 0; both are [rows, units].
