@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <thread>
 
 namespace octet::test::reader_test {
 namespace {
