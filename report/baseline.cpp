@@ -57,8 +57,8 @@ std::size_t columns_of(const char* what, const Tensor& outputs, const Tensor& ta
 std::vector<double> column_means(std::span<const float> targets, std::size_t columns) {
   std::vector<double> means(columns);
   for (std::size_t i = 0; i < targets.size(); ++i) means[i % columns] += double{targets[i]};
-  const auto rows = static_cast<double>(targets.size() / columns);
-  for (double& mean : means) mean /= rows;
+  const std::size_t rows = targets.size() / columns;
+  for (double& mean : means) mean /= static_cast<double>(rows);
   return means;
 }
 

@@ -192,7 +192,7 @@ std::set<std::string> class_names_in(const std::vector<ClassFile>& files) {
 void require_each_class(const fs::path& folder, const std::set<std::string>& classes,
                         const Dataset& train) {
   const std::set<std::int32_t> labels(train.labels().begin(), train.labels().end());
-  const std::vector<std::string> names = train.class_names();
+  const std::vector<std::string>& names = train.class_names();
   for (const std::string& name : classes) {
     const auto label = std::ranges::find(names, name) - names.begin();
     if (label < std::ssize(names) && labels.contains(static_cast<std::int32_t>(label))) continue;
