@@ -337,7 +337,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
 }
 
 std::map<std::string, std::string> deciding_options(const Options& options) {
-  // What the network, the target and the bits have chosen is not on the command line.
+  // Options that the network, the target or the bits have chosen are not on the command line.
   std::map<std::string, std::string> result = defining_options(options);
   result.insert(options.by_name.begin(), options.by_name.end());
   return result;

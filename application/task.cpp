@@ -163,8 +163,7 @@ Dataset with_classes_of_places(const Dataset& data, const Shape& output) {
     if (!(value >= 0.0F && value < static_cast<float>(classes)) || value != std::floor(value)) {
       throw FormatError(
           fmt::format("{}: expected a class in [0, {}) for each place of targets {}, found {}; a "
-                      "class for what "
-                      "is of no interest has to be one of the output's",
+                      "class for what is of no interest has to be one of the output's",
                       data.name(), classes, target.to_string(), value));
     }
     labels.push_back(static_cast<std::int32_t>(value));

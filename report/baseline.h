@@ -24,7 +24,7 @@ struct Baseline {
   /// much smaller it is.
   double least_gain = 0.0;
 
-  /// What the integers are better by.
+  /// Returns by how much the integers are better than the guess.
   double gain() const;
 };
 

@@ -1,5 +1,6 @@
 #include <octet/core/kernels/correlate_s8.h>
 #include <octet/core/kernels/patches.h>
+#include <octet/core/kernels/prepare_s8.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +13,7 @@ constexpr Index kSumBytes = 16384;
 /// Shorter lines of outputs, or ones of less than a quarter of a tile's rows, leave tiles half
 /// empty: rows of patches fill them.
 constexpr Index kLeastOutputs = 4;
+
 /// Filters, rounded up to whole panels.
 Index padded_filters(const KernelTable& table, const Conv2DGeometry& geometry) {
   return divided_up(geometry.filters_per_group(), table.s8_cols) * table.s8_cols;
@@ -134,12 +136,7 @@ bool CorrelationS8::has_long_lines() const {
 }
 
 void CorrelationS8::prepare(const std::int8_t* codes, Index count, std::uint8_t* to) const {
-  const auto size = static_cast<std::size_t>(count);
-  if (kernels_->s8_x_bytes == 2) {
-    kernels_->passes.widen_codes(codes, size, reinterpret_cast<std::int16_t*>(to));
-  } else {
-    kernels_->passes.shift_codes(codes, size, windows_->offset, to);
-  }
+  prepare_s8(*kernels_, windows_->offset, codes, static_cast<std::size_t>(count), to);
 }
 
 /// Prepared codes [begin, end).

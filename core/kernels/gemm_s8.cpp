@@ -1,6 +1,7 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/prepare_s8.h>
 #include <octet/core/parallel.h>
 
 #include <algorithm>
@@ -29,16 +30,6 @@ const S8Tiles& tiles_for(const KernelTable& table, Index rows) {
   return rows <= table.s8_few_rows ? table.s8_few : table.s8;
 }
 
-/// Shifts or widens codes.
-void prepare(const KernelTable& table, int offset, const std::int8_t* codes, std::size_t size,
-             std::uint8_t* to) {
-  if (table.s8_x_bytes == 2) {
-    table.passes.widen_codes(codes, size, reinterpret_cast<std::int16_t*>(to));
-  } else {
-    table.passes.shift_codes(codes, size, offset, to);
-  }
-}
-
 /// Prepares rows of x for the tiles, and pads them to whole groups.
 void prepare_rows(const KernelTable& table, int offset, const std::int8_t* x, Index x_stride,
                   Index rows, Index k, std::uint8_t* out, Index out_stride) {
@@ -52,7 +43,7 @@ void prepare_rows(const KernelTable& table, int offset, const std::int8_t* x, In
   const auto size = static_cast<std::size_t>(k);
   for (Index i = 0; i < rows; ++i) {
     std::uint8_t* to = out + i * out_stride;
-    prepare(table, offset, x + i * x_stride, size, to);
+    prepare_s8(table, offset, x + i * x_stride, size, to);
     // The padding of the weights is zero, so any padding of x would do.
     std::fill(to + k * table.s8_x_bytes, to + out_stride, std::uint8_t{0});
   }
@@ -243,8 +234,8 @@ PreparedS8::PreparedS8(const std::int8_t* values, std::size_t size, Index rows)
   memory_ = allocate_array<std::uint8_t>(size * static_cast<std::size_t>(element_bytes_));
   parallel_for(size, thread_share(size, parallel_grain(Work::write_floats)),
                [&](std::size_t begin, std::size_t end) {
-                 prepare(table, offset, values + begin, end - begin,
-                         memory_.get() + begin * static_cast<std::size_t>(element_bytes_));
+                 prepare_s8(table, offset, values + begin, end - begin,
+                            memory_.get() + begin * static_cast<std::size_t>(element_bytes_));
                });
   data_ = memory_.get();
 }

@@ -1,14 +1,13 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/kernels/repeated_row.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/quantize/int8_gradients.h>
 #include <octet/layers/quantize/int8_gradients_internal.h>
+#include <octet/layers/quantize/real_sums.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -147,21 +146,10 @@ class KernelProducts {
   std::vector<DepthwiseTap> taps_;
 };
 
-float unit_scale(std::span<const float> scales, std::size_t unit) {
-  return scales[scales.size() > 1 ? unit : 0];
-}
-
 /// to [count, units] = sums times the scale of each unit.
-void write_real_units(const std::int32_t* sums, Index count, std::span<const float> scales,
-                      float* to) {
-  constexpr float kAny = std::numeric_limits<float>::infinity();
-  const RepeatedRow<float> repeated(scales, size_of(count));
-  const auto units = static_cast<Index>(scales.size());
-  const auto step = static_cast<Index>(repeated.rows());
-  for (Index i = 0; i < count; i += step) {
-    kernels().passes.real_sums(sums + i * units, size_of(std::min(step, count - i) * units),
-                               repeated.data(), -kAny, kAny, to + i * units);
-  }
+void write_real(const std::int32_t* sums, Index count, std::vector<float> scales, float* to) {
+  const RealForm real(std::move(scales), detail::kUnclamped);
+  real.write(sums, real.width(), count, 0, real.width(), to, real.width());
 }
 
 }  // namespace
@@ -187,7 +175,8 @@ std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geomet
   float* const to = result.mutable_data();
   const auto write_image = [&](Index n, std::span<const float> scales, const std::int8_t* values) {
     std::vector<float> factors(scales.begin(), scales.end());
-    for (std::size_t u = 0; u < factors.size(); ++u) factors[u] *= unit_scale(kernel.scales, u);
+    for (std::size_t u = 0; u < factors.size(); ++u)
+      factors[u] *= detail::scale_at(kernel.scales, u);
     std::shared_ptr<const std::int8_t[]> apart;
     if (detail::is_spread(one)) apart = detail::spread(one, values);
     float* const image = to + n * geometry.window.inputs() * geometry.channels;
@@ -197,9 +186,9 @@ std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geomet
           const ScratchBuffer<std::int32_t, KernelProducts> sums(size_of((end - begin) * units));
           write(sums.data());
           float* out = image + begin * geometry.channels;
-          if (of_channel == 1) return write_real_units(sums.data(), end - begin, factors, out);
+          if (of_channel == 1) return write_real(sums.data(), end - begin, factors, out);
           const ScratchBuffer<float, KernelProducts> of_units(size_of((end - begin) * units));
-          write_real_units(sums.data(), end - begin, factors, of_units.data());
+          write_real(sums.data(), end - begin, factors, of_units.data());
           const float* from = of_units.data();
           for (Index i = 0; i < (end - begin) * geometry.channels; ++i, from += of_channel) {
             out[i] = std::accumulate(from, from + of_channel, 0.0F);
@@ -226,8 +215,8 @@ std::optional<Tensor> int8_depthwise_kernel_gradient(const Conv2DGeometry& geome
     products.write(x.data() + n * image, params.zero_point(), values, sums.data());
     std::vector<float> factors(scales.begin(), scales.end());
     for (float& factor : factors) factor *= params.scale();
-    write_real_units(sums.data(), geometry.window.taps(), factors,
-                     of_images.data() + size_of(n) * size);
+    write_real(sums.data(), geometry.window.taps(), std::move(factors),
+               of_images.data() + size_of(n) * size);
   };
   if (!for_each_quantized_image(geometry, g, rounding, write_image)) return std::nullopt;
   Tensor result(geometry.kernel_shape());

@@ -2,38 +2,27 @@
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/repeated_row.h>
+#include <octet/core/kernels/rows_side_by_side.h>
 #include <octet/core/kernels/transpose_bytes.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/quantize/int8_gradients.h>
 #include <octet/layers/quantize/int8_gradients_internal.h>
+#include <octet/layers/quantize/real_sums.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace octet {
 namespace detail {
 namespace {
 
-constexpr Index kMostSideBySide = 64;
-
-/// Calls body(first, rows, columns) for the rows of a matrix: several rows of few units are one, so
-/// that they fill vectors.
-template <class Body>
-void for_rows_side_by_side(Index rows, Index units, const Body& body) {
-  const Index together = std::clamp<Index>(kMostSideBySide / units, 1, std::max<Index>(1, rows));
-  const Index whole = rows / together * together;
-  if (whole > 0) body(Index{0}, whole / together, together * units);
-  if (whole < rows) body(whole, Index{1}, (rows - whole) * units);
-}
-
 /// Writes the largest magnitude of each column, infinity or NaN where a value is.
 void write_magnitudes(const GradientRows& g, std::span<float> largest) {
-  const ScratchBuffer<std::int32_t, GradientRows> found(size_of(kMostSideBySide + g.units));
+  const ScratchBuffer<std::int32_t, GradientRows> found(size_of(kEnoughColumns + g.units));
   std::ranges::fill(largest, 0.0F);
   for_rows_side_by_side(g.rows, g.units, [&](Index first, Index rows, Index columns) {
     kernels().passes.column_magnitudes(g.values + first * g.units, size_of(rows), size_of(columns),
@@ -55,10 +44,6 @@ float scale_for(float largest) {
   return largest > kLeast ? largest / static_cast<float>(kLargestGradient) : 1.0F;
 }
 
-float scale_at(std::span<const float> scales, Index unit) {
-  return scales[scales.size() > 1 ? size_of(unit) : 0];
-}
-
 /// Rounds each value up with the probability of its fraction: values[i] by number first + i.
 void round_at_random(std::span<float> values, const Random& random, std::uint64_t first) {
   std::array<std::uint32_t, 4> words{};
@@ -72,23 +57,23 @@ void round_at_random(std::span<float> values, const Random& random, std::uint64_
   }
 }
 
-/// Writes the rows [begin, end) of the grid that g stands on, rounded where that is at random; else
+/// Writes the rows [begin, end) of the layout that g has, rounded where that is at random; else
 /// as they are.
-void write_rows(const GradientRows& g, const RowGrid& grid, std::span<const float> factors,
+void write_rows(const GradientRows& g, const RowLayout& layout, std::span<const float> factors,
                 const GradientRounding& rounding, Index begin, Index end, float* to) {
-  const Index images = g.rows / (grid.line * grid.lines);
+  const Index images = g.rows / (layout.line * layout.lines);
   Index row = begin;
   while (row < end) {
-    const Index image = row / grid.image_pitch;
-    const Index line = row % grid.image_pitch / grid.line_pitch;
-    const Index at = row % grid.image_pitch % grid.line_pitch;
-    const bool is_output = image < images && line < grid.lines && at < grid.line;
-    const Index piece = is_output ? grid.line : grid.line_pitch;
+    const Index image = row / layout.image_pitch;
+    const Index line = row % layout.image_pitch / layout.line_pitch;
+    const Index at = row % layout.image_pitch % layout.line_pitch;
+    const bool is_output = image < images && line < layout.lines && at < layout.line;
+    const Index piece = is_output ? layout.line : layout.line_pitch;
     const Index count = std::min(end - row, piece - at);
     if (!is_output) {
       std::fill_n(to, count * g.units, 0.0F);
     } else {
-      const Index first = (image * grid.lines + line) * grid.line + at;
+      const Index first = (image * layout.lines + line) * layout.line + at;
       if (rounding) {
         write_scaled(g, factors, rounding, first, first + count, to);
       } else {
@@ -101,18 +86,18 @@ void write_rows(const GradientRows& g, const RowGrid& grid, std::span<const floa
 }
 
 /// The quantized values of g.
-PackedS8 packed_columns(const GradientRows& g, const RowGrid& grid, std::span<const float> scales,
-                        const GradientRounding& rounding) {
-  if (!rounding && grid.depth == g.rows) {
+PackedS8 packed_columns(const GradientRows& g, const RowLayout& layout,
+                        std::span<const float> scales, const GradientRounding& rounding) {
+  if (!rounding && layout.depth == g.rows) {
     return PackedS8::quantize(g.values, g.rows, g.units, scales, -kLargestGradient,
                               kLargestGradient);
   }
   const std::vector<float> factors = reciprocals(scales);
   const auto rows = [&](Index begin, Index end, float* to) {
-    write_rows(g, grid, factors, rounding, begin, end, to);
+    write_rows(g, layout, factors, rounding, begin, end, to);
   };
   constexpr std::array<float, 1> kWhole = {1.0F};
-  return PackedS8::quantize(rows, grid.depth, g.units, rounding ? kWhole : scales,
+  return PackedS8::quantize(rows, layout.depth, g.units, rounding ? kWhole : scales,
                             -kLargestGradient, kLargestGradient);
 }
 
@@ -125,7 +110,7 @@ std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const f
   QuantizedGradient result{allocate_array<std::int8_t>(size_of(g.size())),
                            std::vector<float>(size_of(blocks))};
   std::vector<float> scales(size_of(units));
-  for (Index u = 0; u < units; ++u) scales[size_of(u)] = scale_at(weights, u);
+  for (Index u = 0; u < units; ++u) scales[size_of(u)] = scale_at(weights, size_of(u));
   std::atomic<bool> is_finite = true;
   const auto quantize = [&](Index i) {
     const GradientRows rows{g.data() + i * block * units, block, units, i * block * units};
@@ -190,8 +175,7 @@ void quantize_rows(const GradientRows& g, std::span<const float> factors,
     kernels().passes.quantize_away(scaled.data(), count, gradient_grid(1.0F), to);
     return;
   }
-  const RepeatedRow<float> repeated(factors,
-                                    size_of(std::max<Index>(1, kMostSideBySide / g.units)));
+  const RepeatedRow<float> repeated(factors, size_of(rows_side_by_side(g.units)));
   for_rows_side_by_side(g.rows, g.units, [&](Index first, Index rows, Index columns) {
     kernels().passes.quantize_columns(g.values + first * g.units, size_of(rows), size_of(columns),
                                       repeated.data(), to + first * g.units);
@@ -210,30 +194,29 @@ void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* 
 }
 
 bool add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
-                  const RowGrid& grid, const GradientRounding& rounding, float* to) {
+                  const RowLayout& layout, const GradientRounding& rounding, float* to) {
   std::optional<std::vector<float>> scales = column_scales(g);
   if (!scales) return false;
-  const PackedS8 packed = packed_columns(g, grid, *scales, rounding);
+  const PackedS8 packed = packed_columns(g, layout, *scales, rounding);
   std::vector<std::int32_t> start;
   for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
   for (float& scale : *scales) scale *= params.scale();
-  const std::size_t width = size_of(g.units);
+  const RealForm real(std::move(*scales), kUnclamped);
   std::optional<PreparedS8> prepared;
   if (inputs.firsts.size() > 1) {
     prepared.emplace(inputs.values.data(), inputs.values.size(), inputs.count);
   }
   const auto multiply = [&](std::size_t i) {
     float* const all = to + inputs.results[i] * g.units;
+    const Index step = inputs.result_step * g.units;
     const auto add = [&](Index begin, Index end, std::int32_t* sums) {
+      if (g.first == 0) {
+        return real.write(sums, g.units, end - begin, 0, g.units, all + begin * step, step);
+      }
       for (Index row = begin; row < end; ++row, sums += g.units) {
-        float* const out = all + row * inputs.result_step * g.units;
-        if (g.first == 0) {
-          constexpr float kAny = std::numeric_limits<float>::infinity();
-          kernels().passes.real_sums(sums, width, scales->data(), -kAny, kAny, out);
-        } else {
-          for (std::size_t u = 0; u < width; ++u) {
-            out[u] += static_cast<float>(sums[u]) * (*scales)[u];
-          }
+        float* const out = all + row * step;
+        for (std::size_t u = 0; u < real.scales().size(); ++u) {
+          out[u] += static_cast<float>(sums[u]) * real.scales()[u];
         }
       }
     };
@@ -242,7 +225,7 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
             add);
   };
   // A single product is divided among threads itself.
-  const auto products = size_of(inputs.count * grid.depth * g.units);
+  const auto products = size_of(inputs.count * layout.depth * g.units);
   parallel_for(inputs.firsts.size(), parallel_grain(Work::integer_multiply_adds, products),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) multiply(i);
@@ -254,7 +237,7 @@ bool add_products(std::span<const std::int8_t> inputs, const QuantParams& params
                   const GradientRows& g, const GradientRounding& rounding, float* to) {
   constexpr std::array<Index, 1> kOne = {0};
   const auto count = static_cast<Index>(inputs.size()) / g.rows;
-  return add_products({inputs, count, g.rows, 1, kOne, kOne}, params, g, RowGrid::whole(g.rows),
+  return add_products({inputs, count, g.rows, 1, kOne, kOne}, params, g, RowLayout::whole(g.rows),
                       rounding, to);
 }
 

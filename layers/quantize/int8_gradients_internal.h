@@ -2,6 +2,7 @@
 
 #include <octet/core/conv2d_geometry.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/quantize/int8_gradients.h>
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +29,14 @@ inline std::size_t size_of(Index count) { return static_cast<std::size_t>(count)
 inline CodeGrid gradient_grid(float scale) {
   return {.scale = scale, .zero_point = 0, .qmin = -kLargestGradient, .qmax = kLargestGradient};
 }
+
+/// The scale of a unit where there may be one for all.
+inline float scale_at(std::span<const float> scales, std::size_t unit) {
+  return scales[scales.size() > 1 ? unit : 0];
+}
+
+inline constexpr RealLimits kUnclamped = {-std::numeric_limits<float>::infinity(),
+                                          std::numeric_limits<float>::infinity()};
 
 /// A gradient as quantized values from -127 to 127 with a scale for each block of rows.
 struct QuantizedGradient {
@@ -70,11 +80,11 @@ void quantize_rows(const GradientRows& g, std::span<const float> factors,
 /// to [columns, rows] = from [rows, columns].
 void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to);
 
-/// Adds the products of inputs and g, whose rows stand on `grid`, in real
+/// Adds the products of inputs and g, whose rows stand as `layout` says, in real
 /// values, to `to`, or writes them there for the first rows of all. False where a value of g is not
 /// finite.
 bool add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
-                  const RowGrid& grid, const GradientRounding& rounding, float* to);
+                  const RowLayout& layout, const GradientRounding& rounding, float* to);
 /// @overload
 /// For one matrix of inputs [count, g.rows].
 bool add_products(std::span<const std::int8_t> inputs, const QuantParams& params,

@@ -64,7 +64,7 @@ struct IntegerLinear::Operands {
     return weight_params.scale(weight_params.per_channel() ? unit : 0);
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(-1)); }
-  /// What one of a sum is worth, for each unit.
+  /// The scale of the sums of each unit.
   std::vector<float> sum_scales() const {
     std::vector<float> scales(units());
     for (std::size_t j = 0; j < scales.size(); ++j) scales[j] = input_scale * weight_scale(j);

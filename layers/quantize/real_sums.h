@@ -4,6 +4,7 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/kernels/repeated_row.h>
+#include <octet/core/kernels/rows_side_by_side.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/shape.h>
 
@@ -23,6 +24,7 @@ class RealForm {
   RealForm(std::vector<float> scales, RealLimits clamp)
       : scales_(std::move(scales)), repeated_(scales_, kMostRepeated), clamp_(clamp) {}
 
+  const std::vector<float>& scales() const { return scales_; }
   Index width() const { return static_cast<Index>(scales_.size()); }
 
   /// Writes the real sums of `rows` rows of units [unit, unit + units); rows lie `stride` apart in
@@ -68,19 +70,16 @@ class RealSums {
   /// values are those of the sums.
   MinMax limits(Index begin, Index end, Index unit, Index units) const {
     const Index width = form_.width();
-    // Rows of few units are measured several at a time, side by side.
-    const Index together = units == width ? std::max<Index>(1, kColumns / units) : 1;
     const ScratchBuffer<std::int32_t, RealSums> memory(
-        static_cast<std::size_t>(2 * (together + 1) * units));
-    std::int32_t* const found = memory.data();
-    std::int32_t* const lowest = found + 2 * together * units;
+        static_cast<std::size_t>(4 * units + 2 * kEnoughColumns));
+    std::int32_t* const lowest = memory.data();
     std::int32_t* const highest = lowest + units;
+    std::int32_t* const found = highest + units;
     std::fill_n(lowest, units, std::numeric_limits<std::int32_t>::max());
     std::fill_n(highest, units, std::numeric_limits<std::int32_t>::min());
-    const auto measure = [&](Index first, Index rows, Index count) {
-      const Index columns = count * units;
-      kernels().passes.column_limits(sums_.get() + first * width + unit, width * count,
-                                     static_cast<std::size_t>(rows),
+    const auto measure = [&](Index first, Index rows, Index columns) {
+      kernels().passes.column_limits(sums_.get() + (begin + first) * width + unit,
+                                     std::max(width, columns), static_cast<std::size_t>(rows),
                                      static_cast<std::size_t>(columns), found, found + columns);
       for (const std::int32_t* from = found; from < found + columns; from += units) {
         for (Index j = 0; j < units; ++j) {
@@ -89,16 +88,17 @@ class RealSums {
         }
       }
     };
-    const Index rest = (end - begin) % together;
-    if (end - begin >= together) measure(begin, (end - begin) / together, together);
-    if (rest > 0) measure(end - rest, 1, rest);
+    if (units == width) {
+      for_rows_side_by_side(end - begin, units, measure);
+    } else {
+      measure(0, end - begin, units);
+    }
     const ScratchBuffer<float, RealSums> real(static_cast<std::size_t>(2 * units));
     form_.write(lowest, units, 2, unit, units, real.data(), units);
     return min_max({real.data(), static_cast<std::size_t>(2 * units)});
   }
 
  private:
-  static constexpr Index kColumns = 64;
   static constexpr std::size_t kRows = 32;
 
   std::shared_ptr<const std::int32_t[]> sums_;

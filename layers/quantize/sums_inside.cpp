@@ -1,5 +1,6 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/repeated_row.h>
+#include <octet/core/kernels/rows_side_by_side.h>
 #include <octet/layers/quantize/sums_inside.h>
 
 #include <algorithm>
@@ -65,20 +66,16 @@ SumsInside::SumsInside(std::span<const float> scales, const RealLimits& clamp,
 void SumsInside::write_mask(const std::int32_t* sums, Index begin, Index end,
                             std::int8_t* mask) const {
   const auto units = static_cast<Index>(lowest_.size());
-  // Rows of few units are compared several at a time, side by side.
-  constexpr Index kSideBySide = 64;
-  const auto most = static_cast<std::size_t>(std::max<Index>(1, kSideBySide / units));
+  const auto most = static_cast<std::size_t>(rows_side_by_side(units));
   const RepeatedRow<std::int32_t> lowest(lowest_, most);
   const RepeatedRow<std::int32_t> highest(highest_, most);
-  const auto together = std::min(static_cast<Index>(lowest.rows()), end - begin);
-  const auto compare = [&](Index first, Index rows, Index columns) {
+  sums += begin * units;
+  mask += begin * units;
+  for_rows_side_by_side(end - begin, units, [&](Index first, Index rows, Index columns) {
     kernels().passes.mask_sums(sums + first * units, static_cast<std::size_t>(rows),
                                static_cast<std::size_t>(columns), lowest.data(), highest.data(),
                                mask + first * units);
-  };
-  const Index rest = (end - begin) % together;
-  compare(begin, (end - begin) / together, together * units);
-  if (rest > 0) compare(end - rest, 1, rest * units);
+  });
 }
 
 }  // namespace octet

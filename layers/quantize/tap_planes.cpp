@@ -1,4 +1,5 @@
 #include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/transpose_bytes.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/quantize/tap_planes.h>
@@ -10,7 +11,7 @@
 namespace octet::detail {
 namespace {
 
-/// What the kernels of products read at a time, at most: rows up to there are in one piece.
+/// Rows are padded to a multiple of it, which every code path's depth step divides.
 constexpr Index kDepthStep = 64;
 
 Index rounded_up(Index rows) { return divided_up(rows, kDepthStep) * kDepthStep; }
@@ -37,7 +38,7 @@ Index TapPlanes::most_images(const Conv2DGeometry& geometry) {
   return (PackedS8::kMostInputs - kDepthStep) / rows;
 }
 
-RowGrid TapPlanes::grid(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x) {
+RowLayout TapPlanes::layout(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x) {
   const Index of_image = y.extent() * x.extent();
   return {.line = x.axis().output,
           .lines = y.axis().output,
@@ -57,13 +58,13 @@ TapPlanes::TapPlanes(const Conv2DGeometry& geometry)
     : geometry_(geometry),
       y_(geometry.window.y),
       x_(geometry.window.x),
-      rows_(grid(geometry, y_, x_)),
+      rows_(layout(geometry, y_, x_)),
       plane_(plane_size(distance(y_.axis().kernel - 1, x_.axis().kernel - 1))),
       size_(y_.phases().size() * x_.phases().size() *
             static_cast<std::size_t>(geometry.channels * plane_)),
       by_line_(x_.axis().stride == 1 && geometry.channels < x_.axis().kernel),
       planes_(size_) {
-  assert(geometry.groups == 1);
+  assert(geometry.groups == 1 && kDepthStep % kernels().s8_depth_step == 0);
   const auto phases_x = static_cast<Index>(x_.phases().size());
   const Index line = x_.axis().kernel;
   for (Index ky = 0; ky < y_.axis().kernel; ++ky) {
@@ -100,7 +101,7 @@ void TapPlanes::fill_image(Index image, const std::int8_t* x) {
   std::int8_t* plane = planes_.data() + image * rows_.image_pitch;
   for (Index py = 0; py < static_cast<Index>(y_.phases().size()); ++py) {
     for (Index px = 0; px < static_cast<Index>(x_.phases().size()); ++px) {
-      // The positions on the grid that lie inside the image.
+      // The positions of the phase that lie inside the image.
       const Index first = x_.first(px);
       const Index begin = first < 0 ? divided_up(-first, step) : 0;
       const Index inside = width <= first ? 0 : divided_up(width - first, step);

@@ -16,7 +16,7 @@ namespace octet::detail {
 /// Where the outputs of images stand among the rows of a product: in lines of `line` rows at
 /// distances of `line_pitch`, `lines` of them an image, and images at distances of `image_pitch`.
 /// The rows between them are zero, and so are those behind the last, up to `depth`.
-struct RowGrid {
+struct RowLayout {
   Index line;
   Index lines;
   Index line_pitch;
@@ -24,7 +24,7 @@ struct RowGrid {
   Index depth;
 
   /// Rows that lie side by side.
-  static RowGrid whole(Index rows) { return {rows, 1, rows, rows, rows}; }
+  static RowLayout whole(Index rows) { return {rows, 1, rows, rows, rows}; }
 };
 
 /// Quantized inputs of a product as matrices of `count` rows that lie `stride` apart: matrix i
@@ -45,14 +45,14 @@ class TapAxis {
  public:
   explicit TapAxis(const WindowAxis& axis);
 
-  /// Positions that each phase has on the grid: those that its taps read.
+  /// Positions that each phase has: those that its taps read.
   Index extent() const { return axis_.output + distance(axis_.kernel - 1); }
   /// The rests that taps have.
   const std::vector<Index>& phases() const { return phases_; }
   /// Which of phases() tap k reads, and how far from its first position.
   Index phase(Index k) const;
   Index distance(Index k) const { return quotient(k) - quotient(0); }
-  /// The position in the image of the first position on the grid of a phase.
+  /// The position in the image of the first position of a phase.
   Index first(Index phase) const {
     return quotient(0) * axis_.stride + phases_[static_cast<std::size_t>(phase)];
   }
@@ -69,7 +69,7 @@ class TapAxis {
 };
 
 /// The planes [phases, channels, plane] of a convolution of one group: a plane holds the images of
-/// a channel and a phase one after the other on the grid of rows(), with room so that a tap's
+/// a channel and a phase one after the other as rows() says, long enough that a tap's
 /// product may begin at its distance. For the thread that made it.
 class TapPlanes {
  public:
@@ -78,14 +78,14 @@ class TapPlanes {
 
   explicit TapPlanes(const Conv2DGeometry& geometry);
 
-  const RowGrid& rows() const { return rows_; }
+  const RowLayout& rows() const { return rows_; }
   /// Returns what is multiplied with the rows of images x [images, height, width, channels]: for
   /// each tap the planes of all channels; or, of fewer channels than a line has taps, for each line
   /// of taps and each channel the taps of the line. What lies outside the images is `zero`.
   InputRows fill(const std::int8_t* x, std::int8_t zero);
 
  private:
-  static RowGrid grid(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x);
+  static RowLayout layout(const Conv2DGeometry& geometry, const TapAxis& y, const TapAxis& x);
   Index distance(Index ky, Index kx) const {
     return y_.distance(ky) * rows_.line_pitch + x_.distance(kx);
   }
@@ -95,7 +95,7 @@ class TapPlanes {
   Conv2DGeometry geometry_;
   TapAxis y_;
   TapAxis x_;
-  RowGrid rows_;
+  RowLayout rows_;
   Index plane_;
   std::vector<Index> firsts_;
   std::vector<Index> results_;
