@@ -27,10 +27,11 @@ class PackedS8 {
   static PackedS8 quantize(const float* columns, Index k, Index n, std::span<const float> scales,
                            std::int32_t qmin, std::int32_t qmax);
   /// Packs the quantized values of a float matrix that is computed where it is read: rows(begin,
-  /// end, to) writes the rows [begin, end) to `to`, for each row once, from several threads.
-  static PackedS8 quantize(FunctionRef<void(Index begin, Index end, float* to)> rows, Index k,
-                           Index n, std::span<const float> scales, std::int32_t qmin,
-                           std::int32_t qmax);
+  /// end, memory) returns the rows [begin, end), which it may write to `memory`, for each row once,
+  /// from several threads.
+  using Rows = FunctionRef<const float*(Index begin, Index end, float* memory)>;
+  static PackedS8 quantize(Rows rows, Index k, Index n, std::span<const float> scales,
+                           std::int32_t qmin, std::int32_t qmax);
 
   /// Bytes that n rows of k codes take when they are packed for this machine.
   static std::size_t bytes(Index n, Index k);
@@ -48,6 +49,8 @@ class PackedS8 {
                   float* panel) const;
   /// Returns the codes [n, k], row-major.
   std::vector<std::int8_t> unpack() const;
+  /// Packs the transpose: k rows of n codes.
+  PackedS8 transposed() const;
   /// For the kernels: the panels, and the code path whose layout they have.
   const std::int8_t* data() const { return data_.get(); }
   const KernelTable& kernel_table() const { return *kernels_; }

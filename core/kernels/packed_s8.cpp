@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/transpose_bytes.h>
 #include <octet/core/parallel.h>
 
 #include <algorithm>
@@ -159,14 +160,12 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   return result;
 }
 
-PackedS8 PackedS8::quantize(FunctionRef<void(Index begin, Index end, float* to)> rows, Index k,
-                            Index n, std::span<const float> scales, std::int32_t qmin,
-                            std::int32_t qmax) {
+PackedS8 PackedS8::quantize(Rows rows, Index k, Index n, std::span<const float> scales,
+                            std::int32_t qmin, std::int32_t qmax) {
   if (kernels().s8_group == 0) {
     // A group is a whole column: all rows are read at once.
     const ScratchBuffer<float, PackedS8> all(static_cast<std::size_t>(k * n));
-    rows(0, k, all.data());
-    return quantize(all.data(), k, n, scales, qmin, qmax);
+    return quantize(rows(0, k, all.data()), k, n, scales, qmin, qmax);
   }
   PackedS8 result(n, k);
   const Index part_rows =
@@ -181,9 +180,9 @@ PackedS8 PackedS8::quantize(FunctionRef<void(Index begin, Index end, float* to)>
     for (std::size_t part = first; part < last; ++part) {
       const Index begin = static_cast<Index>(part) * part_rows;
       const Index end = std::min(k, begin + part_rows);
-      rows(begin, end, memory.data());
+      const float* const part_of_rows = rows(begin, end, memory.data());
       for (Index j0 = 0; j0 < n; j0 += kMaxKernelColumns) {
-        result.pack_part(memory.data(), begin, end, j0, kMaxKernelColumns, {scales, qmin, qmax},
+        result.pack_part(part_of_rows, begin, end, j0, kMaxKernelColumns, {scales, qmin, qmax},
                          sums.data() + 2 * part * row);
       }
     }
@@ -231,6 +230,97 @@ std::vector<std::int8_t> PackedS8::unpack() const {
     }
   }
   return rows;
+}
+
+namespace {
+
+/// Codes of 4 rows of 4, and their sums.
+using Square [[gnu::vector_size(16)]] = std::int8_t;
+constexpr Index kSide = 4;
+
+Square transposed_square(const Square& codes) {
+  // Makes the row's number the column's, a bit at a time.
+  const Square half =
+      __builtin_shufflevector(codes, codes, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+  return __builtin_shufflevector(half, half, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+
+/// The sums of codes and of their magnitudes, of 4 rows.
+class SquareSums {
+ public:
+  void add(const Square& codes) {
+    const Wide wide = __builtin_convertvector(codes, Wide);
+    sums_ += wide;
+    magnitudes_ += wide < 0 ? -wide : wide;
+    if (++count_ == kMost) flush();
+  }
+  /// Adds up to `rows` of them.
+  void write(Index rows, std::int32_t* sums, std::int32_t* magnitudes) {
+    flush();
+    for (Index i = 0; i < rows * kSide; ++i) {
+      sums[i / kSide] += totals_[static_cast<std::size_t>(i)];
+      magnitudes[i / kSide] += totals_[static_cast<std::size_t>(i + kSide * kSide)];
+    }
+  }
+
+ private:
+  using Wide [[gnu::vector_size(32)]] = std::int16_t;
+  /// So many magnitudes of up to 128 stay in int16.
+  static constexpr int kMost = 255;
+
+  void flush() {
+    for (int i = 0; i < kSide * kSide; ++i) {
+      totals_[static_cast<std::size_t>(i)] += sums_[i];
+      totals_[static_cast<std::size_t>(i + kSide * kSide)] += magnitudes_[i];
+    }
+    sums_ = Wide{};
+    magnitudes_ = Wide{};
+    count_ = 0;
+  }
+
+  Wide sums_{};
+  Wide magnitudes_{};
+  int count_ = 0;
+  std::array<std::int32_t, 2 * kSide * kSide> totals_{};
+};
+
+}  // namespace
+
+PackedS8 PackedS8::transposed() const {
+  if (kernels_->s8_group != kSide || kernels_->s8_w_bytes != 1) {
+    const std::vector<std::int8_t> codes = unpack();
+    std::vector<std::int8_t> columns(codes.size());
+    transpose_bytes(codes.data(), k_, n_, k_, columns.data(), n_);
+    return {columns.data(), k_, n_};
+  }
+  // 4 rows' group of codes becomes 4 columns' group of rows.
+  const Index cols = kernels_->s8_cols;
+  assert(cols % kSide == 0);
+  PackedS8 result(k_, n_);
+  std::fill_n(result.data_.get(), divided_up(k_, cols) * result.panel_bytes(), std::int8_t{0});
+  const auto groups = static_cast<std::size_t>(divided_up(k_, kSide));
+  const auto repack = [&](Index i) {
+    SquareSums sums;
+    std::int8_t* to = result.place(i, 0);
+    for (Index panel = 0; panel < n_; panel += cols) {
+      const std::int8_t* from = place(panel, i);
+      const Index end = std::min(panel + cols, n_);
+      for (Index j = panel; j < end; j += kSide, from += sizeof(Square), to += cols * kSide) {
+        Square codes{};
+        std::memcpy(&codes, from, static_cast<std::size_t>(std::min(kSide, end - j) * kSide));
+        codes = transposed_square(codes);
+        sums.add(codes);
+        std::memcpy(to, &codes, sizeof(codes));
+      }
+    }
+    const auto at = static_cast<std::size_t>(i);
+    sums.write(std::min(kSide, k_ - i), &result.row_sums_[at], &result.row_magnitudes_[at]);
+  };
+  parallel_for(groups, parallel_grain(Work::write_floats, static_cast<std::size_t>(n_)),
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t g = begin; g < end; ++g) repack(static_cast<Index>(g) * kSide);
+               });
+  return result;
 }
 
 }  // namespace octet

@@ -245,10 +245,10 @@ struct Passes {
                     float hi, float* real);
   /// real = sums * scale.
   void (*scaled_sums)(const std::int32_t* sums, std::size_t size, float scale, float* real);
-  /// Writes the largest magnitude of each column, as its bits: they have the order of magnitudes,
-  /// and infinities and NaN above all. `rows` is at least 1.
-  void (*column_magnitudes)(const float* x, std::size_t rows, std::size_t columns,
-                            std::int32_t* largest);
+  /// Raises `largest` to the largest magnitude of each column where that is larger. Magnitudes are
+  /// their bits, which have the same order, and infinities and NaN above all.
+  void (*raise_magnitudes)(const float* x, std::size_t rows, std::size_t columns,
+                           std::int32_t* largest);
   /// Writes the smallest and the largest number of each column of rows that lie `stride` apart;
   /// `rows` is at least 1.
   void (*column_limits)(const std::int32_t* x, Index stride, std::size_t rows, std::size_t columns,

@@ -313,7 +313,7 @@ static constexpr Passes all() {
           .add_bias = add_bias,
           .real_sums = real_sums,
           .scaled_sums = scaled_sums,
-          .column_magnitudes = column_magnitudes<sizes.lanes>,
+          .raise_magnitudes = raise_magnitudes<sizes.lanes>,
           .column_limits = column_limits<sizes.lanes>,
           .mask_sums = mask_sums<sizes.lanes>,
           .window_gradient = window_gradient<sizes.lanes>,

@@ -128,7 +128,7 @@ static void quantize_columns(const float* x, std::size_t rows, std::size_t colum
   for_each_column<lanes>(width, QuantizedColumns{x, rows, width, factors, out});
 }
 
-struct ColumnMagnitudes {
+struct RaisedMagnitudes {
   const float* x;
   std::size_t rows;
   Index columns;
@@ -137,7 +137,9 @@ struct ColumnMagnitudes {
   template <int width, int vectors>
   [[gnu::always_inline]] void run(Index j) const {
     constexpr std::int32_t kMagnitude = 0x7FFFFFFF;
-    LanesOf<std::int32_t, width> most[vectors] = {};
+    LanesOf<std::int32_t, width> most[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) load(largest + j + v * width, most[v]);
     const float* row = x + j;
     for (std::size_t i = 0; i < rows; ++i, row += columns) {
 #pragma GCC unroll 4
@@ -154,10 +156,10 @@ struct ColumnMagnitudes {
 };
 
 template <int lanes>
-static void column_magnitudes(const float* x, std::size_t rows, std::size_t columns,
-                              std::int32_t* largest) {
+static void raise_magnitudes(const float* x, std::size_t rows, std::size_t columns,
+                             std::int32_t* largest) {
   const auto width = static_cast<Index>(columns);
-  for_each_column<lanes>(width, ColumnMagnitudes{x, rows, width, largest});
+  for_each_column<lanes>(width, RaisedMagnitudes{x, rows, width, largest});
 }
 
 struct MaskedSums {

@@ -212,14 +212,6 @@ SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pi
   return {wide.sums.reshape(y.shape()), bias_of_lines(wide.bias, pixels, y.dim(1))};
 }
 
-SumsGradient masked_gradient_of_lines(const Mask& inside, const Tensor& g, Index pixels,
-                                      const Tensor& to) {
-  if (!are_summed_by_line(pixels, g.dim(1))) return masked_gradient(inside, g, to);
-  const Shape lines = lines_of(g, pixels);
-  SumsGradient wide = masked_gradient(inside, g.reshape(lines), to.reshape(lines));
-  return {wide.sums.reshape(g.shape()), bias_of_lines(wide.bias, pixels, g.dim(1))};
-}
-
 Tensor column_sums_of_lines(const Tensor& g, Index pixels) {
   if (!are_summed_by_line(pixels, g.dim(1))) return column_sums(g);
   return bias_of_lines(column_sums(g.reshape(lines_of(g, pixels))), pixels, g.dim(1));

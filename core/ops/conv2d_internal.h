@@ -26,9 +26,6 @@ ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
 /// units are summed line by line.
 SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
                                       const GradientWindow& window, const Tensor& to);
-/// masked_gradient() for such rows.
-SumsGradient masked_gradient_of_lines(const Mask& inside, const Tensor& g, Index pixels,
-                                      const Tensor& to);
 /// Computes the bias gradient of window_gradient_of_lines() alone, where all of g passes: the sums
 /// of g over all pixels.
 Tensor column_sums_of_lines(const Tensor& g, Index pixels);

@@ -96,9 +96,6 @@ Tensor lazy_masked(const Mask& inside, const Tensor& g);
 SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window,
                              const Tensor& to);
 
-/// Computes window_gradient() of what a mask was made of.
-SumsGradient masked_gradient(const Mask& inside, const Tensor& g, const Tensor& to);
-
 /// `bias` alone, where all of g [m, n] passes.
 Tensor column_sums(const Tensor& g);
 

@@ -158,21 +158,6 @@ SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWin
   return {std::move(sums), std::move(bias)};
 }
 
-SumsGradient masked_gradient(const Mask& inside, const Tensor& g, const Tensor& to) {
-  const ProfilePart profiled("clamp gradient");
-  const Index units = g.dim(1);
-  Tensor sums = to;
-  const float* const gradient = g.data();
-  float* const passed = sums.mutable_data();
-  Tensor bias = sums_of_columns(g.dim(0), units, [&](Index begin, Index end, double* totals) {
-    const Index at = begin * units;
-    const auto size = static_cast<std::size_t>((end - begin) * units);
-    kernels().passes.masked_gradient(inside.get() + at, gradient + at, size, passed + at);
-    add_columns(passed + at, end - begin, {totals, static_cast<std::size_t>(units)});
-  });
-  return {std::move(sums), std::move(bias)};
-}
-
 Tensor column_sums(const Tensor& g) {
   const Index units = g.dim(1);
   const float* const from = g.data();

@@ -122,29 +122,25 @@ void gather_patches_of(const Conv2DGeometry& geometry, const float* images, floa
 
 }  // namespace
 
-std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                          const QuantizedKernel& kernel,
-                                          const GradientRounding& rounding) {
-  assert(geometry.groups == 1);
-  std::optional<detail::QuantizedGradient> quantized =
-      detail::quantized_by(g.reshape({geometry.rows(), geometry.filters}), kernel.scales,
-                           geometry.window.outputs(), rounding);
-  if (!quantized) return std::nullopt;
+Tensor int8_input_gradient(const Conv2DGeometry& geometry, const MeasuredGradient& g,
+                           const QuantizedKernel& kernel, const GradientRounding& rounding) {
+  assert(geometry.groups == 1 && g.block() == geometry.window.outputs());
+  const detail::QuantizedGradient quantized = detail::quantized_blocks(g, kernel.scales, rounding);
   const Conv2DGeometry backwards{
       .window = {detail::back(geometry.window.y), detail::back(geometry.window.x)},
       .images = 1,
       .channels = geometry.filters,
       .filters = geometry.channels};
-  std::shared_ptr<const std::int8_t[]> images = quantized->values;
+  std::shared_ptr<const std::int8_t[]> images = quantized.values;
   if (detail::is_spread(geometry)) images = detail::spread(geometry, images.get());
   return real_sums_of_images(
       backwards, detail::turned(kernel.values, geometry.window.taps(), geometry.filters),
-      images.get(), quantized->scales);
+      images.get(), quantized.scales);
 }
 
 std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            std::span<const std::int8_t> x,
-                                           const QuantParams& params, const Tensor& g,
+                                           const QuantParams& params, const MeasuredGradient& g,
                                            const GradientRounding& rounding,
                                            const FinishRows& finish) {
   assert(geometry.groups == 1);
@@ -161,35 +157,27 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
     const detail::InputRows inputs =
         planes.fill(x.data() + begin * geometry.window.inputs() * geometry.channels,
                     static_cast<std::int8_t>(params.zero_point()));
-    const Index first = begin * outputs * geometry.filters;
-    const detail::GradientRows part{g.data() + first, some.rows(), geometry.filters, first};
-    if (!detail::add_products(inputs, params, part, planes.rows(), rounding,
-                              result.mutable_data())) {
-      return std::nullopt;
-    }
+    const GradientRows part = g.part(begin * outputs, begin * outputs + some.rows());
+    detail::add_products(inputs, params, part, planes.rows(), rounding, result.mutable_data());
   }
   if (finish) finish(0, patch, result.mutable_data());
   return result;
 }
 
-std::optional<Tensor> int8_transposed_input_gradient(const Conv2DGeometry& geometry,
-                                                     const Tensor& g, const QuantizedKernel& kernel,
-                                                     const GradientRounding& rounding) {
-  const Index pixels = geometry.window.inputs();
-  const Index units = geometry.channels;
-  const std::optional<detail::QuantizedGradient> quantized = detail::quantized_by(
-      g.reshape({geometry.images * pixels, units}), kernel.scales, pixels, rounding);
-  if (!quantized) return std::nullopt;
-  return real_sums_of_images(with_images(geometry, 1),
-                             detail::inputs_first(kernel.values, geometry.window.taps(), units),
-                             quantized->values.get(), quantized->scales);
+Tensor int8_transposed_input_gradient(const Conv2DGeometry& geometry, const MeasuredGradient& g,
+                                      const QuantizedKernel& kernel,
+                                      const GradientRounding& rounding) {
+  assert(g.block() == geometry.window.inputs());
+  const detail::QuantizedGradient quantized = detail::quantized_blocks(g, kernel.scales, rounding);
+  return real_sums_of_images(
+      with_images(geometry, 1),
+      detail::inputs_first(kernel.values, geometry.window.taps(), geometry.channels),
+      quantized.values.get(), quantized.scales);
 }
 
-std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geometry,
-                                                      std::span<const std::int8_t> x,
-                                                      const QuantParams& params, const Tensor& g,
-                                                      const GradientRounding& rounding,
-                                                      const FinishRows& finish) {
+std::optional<Tensor> int8_transposed_kernel_gradient(
+    const Conv2DGeometry& geometry, std::span<const std::int8_t> x, const QuantParams& params,
+    const MeasuredGradient& g, const GradientRounding& rounding, const FinishRows& finish) {
   const Index outputs = geometry.window.outputs();
   const Index inputs = geometry.filters;
   const Index patch = geometry.patch();
@@ -197,20 +185,18 @@ std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geom
   const Index together = detail::images_at_once(geometry, patch * outputs);
   Tensor sums({inputs, geometry.window.taps(), geometry.channels});
   std::vector<std::int8_t> columns;
-  std::vector<float> patches;
   for (Index begin = 0; begin < geometry.images; begin += together) {
     const Index images = std::min(together, geometry.images - begin);
     const Index rows = images * outputs;
     columns.resize(size_of(inputs * rows));
     detail::transpose(x.data() + begin * outputs * inputs, rows, inputs, columns.data());
-    patches.resize(size_of(rows * patch));
+    Tensor patches({rows, patch});
     gather_patches_of(with_images(geometry, images),
-                      g.data() + begin * geometry.window.inputs() * geometry.channels,
-                      patches.data());
-    const detail::GradientRows part{patches.data(), rows, patch, begin * outputs * patch};
-    if (!detail::add_products(columns, params, part, rounding, sums.mutable_data())) {
-      return std::nullopt;
-    }
+                      g.values().data() + begin * geometry.window.inputs() * geometry.channels,
+                      patches.mutable_data());
+    GradientRows part = MeasuredGradient(patches, outputs).all();
+    part.first = begin * outputs * patch;
+    detail::add_products(columns, params, part, rounding, sums.mutable_data());
   }
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& w = geometry.window.x;

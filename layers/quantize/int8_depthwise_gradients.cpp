@@ -7,7 +7,7 @@
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cassert>
 #include <numeric>
 #include <utility>
 
@@ -16,34 +16,6 @@ namespace {
 
 using detail::size_of;
 using DepthwiseInt8Sums = detail::DepthwiseSums<std::int8_t, std::int32_t>;
-
-/// Calls body(image, scales, values) for each image of g with its quantized values, each unit of
-/// which has a scale, on several threads. False where a value is not finite.
-bool for_each_quantized_image(
-    const Conv2DGeometry& geometry, const Tensor& g, const GradientRounding& rounding,
-    FunctionRef<void(Index image, std::span<const float> scales, const std::int8_t* values)> body) {
-  const Index outputs = geometry.window.outputs();
-  const auto images = size_of(geometry.images);
-  const std::size_t products = size_of(outputs * geometry.filters * geometry.window.taps());
-  std::atomic<bool> finite = true;
-  const auto run = [&](std::size_t begin, std::size_t end) {
-    const ScratchBuffer<std::int8_t, DepthwiseInt8Sums> values(size_of(outputs * geometry.filters));
-    for (auto n = static_cast<Index>(begin); n < static_cast<Index>(end); ++n) {
-      const detail::GradientRows rows{g.data() + n * outputs * geometry.filters, outputs,
-                                      geometry.filters, n * outputs * geometry.filters};
-      const std::optional<std::vector<float>> scales = detail::column_scales(rows);
-      if (!scales) {
-        finite = false;
-        return;
-      }
-      detail::quantize_rows(rows, detail::reciprocals(*scales), rounding, values.data());
-      body(n, *scales, values.data());
-    }
-  };
-  parallel_for(images, thread_share(images, parallel_grain(Work::integer_multiply_adds, products)),
-               run);
-  return finite;
-}
 
 /// The products of an image and of the gradient of its results, two outputs at a time: pairs of
 /// values are one multiplication.
@@ -146,86 +118,112 @@ class KernelProducts {
   std::vector<DepthwiseTap> taps_;
 };
 
-/// to [count, units] = sums times the scale of each unit.
-void write_real(const std::int32_t* sums, Index count, std::vector<float> scales, float* to) {
-  const RealForm real(std::move(scales), detail::kUnclamped);
-  real.write(sums, real.width(), count, 0, real.width(), to, real.width());
+/// The products of the gradient of an image's results and the kernel: the gradient of the image.
+class InputProducts {
+ public:
+  InputProducts(const Conv2DGeometry& geometry, const QuantizedKernel& kernel)
+      : geometry_(one_image(geometry)),
+        scales_(size_of(geometry.filters)),
+        products_({.window = {detail::back(geometry.window.y), detail::back(geometry.window.x)},
+                   .images = 1,
+                   .channels = geometry.filters,
+                   .filters = geometry.filters,
+                   .groups = geometry.filters},
+                  detail::turned(kernel.values, geometry.window.taps(), geometry.filters),
+                  std::vector<std::int32_t>(size_of(geometry.filters)), /*zero_point=*/0) {
+    for (std::size_t u = 0; u < scales_.size(); ++u)
+      scales_[u] = detail::scale_at(kernel.scales, u);
+  }
+
+  /// Writes the real values for quantized values g, whose units have `scales`.
+  void write(const std::int8_t* g, std::span<const float> scales, float* image) const {
+    const Index units = geometry_.filters;
+    const Index of_channel = geometry_.filters_per_group();
+    std::vector<float> factors = scales_;
+    for (std::size_t u = 0; u < factors.size(); ++u) factors[u] *= scales[u];
+    const RealForm real(std::move(factors), detail::kUnclamped);
+    std::shared_ptr<const std::int8_t[]> apart;
+    if (detail::is_spread(geometry_)) apart = detail::spread(geometry_, g);
+    const auto write_block = [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> sum) {
+      const Index count = end - begin;
+      const ScratchBuffer<std::int32_t, InputProducts> sums(size_of(count * units));
+      sum(sums.data());
+      float* out = image + begin * geometry_.channels;
+      if (of_channel == 1) return real.write(sums.data(), units, count, 0, units, out, units);
+      const ScratchBuffer<float, InputProducts> of_units(size_of(count * units));
+      real.write(sums.data(), units, count, 0, units, of_units.data(), units);
+      const float* from = of_units.data();
+      for (Index i = 0; i < count * geometry_.channels; ++i, from += of_channel) {
+        out[i] = std::accumulate(from, from + of_channel, 0.0F);
+      }
+    };
+    products_.for_blocks(1, apart == nullptr ? g : apart.get(), write_block);
+  }
+
+ private:
+  static Conv2DGeometry one_image(Conv2DGeometry geometry) {
+    geometry.images = 1;
+    return geometry;
+  }
+
+  Conv2DGeometry geometry_;
+  /// Of each unit's weights.
+  std::vector<float> scales_;
+  DepthwiseInt8Sums products_;
+};
+
+/// The sum of the gradients of all images, in their order, whichever threads they were on.
+Tensor sum_of_images(const Shape& shape, const std::vector<float>& of_images) {
+  Tensor result(shape);
+  const std::span<float> to = result.mutable_span();
+  std::copy_n(of_images.data(), to.size(), to.data());
+  for (std::size_t at = to.size(); at < of_images.size(); at += to.size()) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += of_images[at + i];
+  }
+  return result;
 }
 
 }  // namespace
 
-std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                                    const QuantizedKernel& kernel,
-                                                    const GradientRounding& rounding) {
-  const Index units = geometry.filters;
-  const Index of_channel = geometry.filters_per_group();
-  const Conv2DGeometry backwards{
-      .window = {detail::back(geometry.window.y), detail::back(geometry.window.x)},
-      .images = 1,
-      .channels = units,
-      .filters = units,
-      .groups = units};
-  const std::vector<std::int32_t> start(size_of(units));
-  const DepthwiseInt8Sums products(
-      backwards, detail::turned(kernel.values, geometry.window.taps(), units), start,
-      /*zero_point=*/0);
-  Conv2DGeometry one = geometry;
-  one.images = 1;
-  Tensor result(geometry.input_shape());
-  float* const to = result.mutable_data();
-  const auto write_image = [&](Index n, std::span<const float> scales, const std::int8_t* values) {
-    std::vector<float> factors(scales.begin(), scales.end());
-    for (std::size_t u = 0; u < factors.size(); ++u)
-      factors[u] *= detail::scale_at(kernel.scales, u);
-    std::shared_ptr<const std::int8_t[]> apart;
-    if (detail::is_spread(one)) apart = detail::spread(one, values);
-    float* const image = to + n * geometry.window.inputs() * geometry.channels;
-    products.for_blocks(
-        1, apart == nullptr ? values : apart.get(),
-        [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write) {
-          const ScratchBuffer<std::int32_t, KernelProducts> sums(size_of((end - begin) * units));
-          write(sums.data());
-          float* out = image + begin * geometry.channels;
-          if (of_channel == 1) return write_real(sums.data(), end - begin, factors, out);
-          const ScratchBuffer<float, KernelProducts> of_units(size_of((end - begin) * units));
-          write_real(sums.data(), end - begin, factors, of_units.data());
-          const float* from = of_units.data();
-          for (Index i = 0; i < (end - begin) * geometry.channels; ++i, from += of_channel) {
-            out[i] = std::accumulate(from, from + of_channel, 0.0F);
-          }
-        });
-  };
-  if (!for_each_quantized_image(geometry, g, rounding, write_image)) return std::nullopt;
-  return result;
-}
-
-std::optional<Tensor> int8_depthwise_kernel_gradient(const Conv2DGeometry& geometry,
-                                                     std::span<const std::int8_t> x,
-                                                     const QuantParams& params, const Tensor& g,
-                                                     const GradientRounding& rounding,
-                                                     const FinishRows& finish) {
-  if (geometry.window.outputs() > detail::kMostExactRows) return std::nullopt;
-  const KernelProducts products(geometry);
+Int8Gradients int8_depthwise_gradients(const Conv2DGeometry& geometry, const MeasuredGradient& g,
+                                       const QuantizedKernel& kernel,
+                                       const Int8Operands& operands) {
+  const Index outputs = geometry.window.outputs();
+  assert(g.block() == outputs);
   const Index image = geometry.window.inputs() * geometry.channels;
-  const auto size = size_of(geometry.window.taps() * geometry.filters);
-  // Added up in the order of images, whichever threads they were on.
-  std::vector<float> of_images(size_of(geometry.images) * size);
-  const auto write_image = [&](Index n, std::span<const float> scales, const std::int8_t* values) {
-    const ScratchBuffer<std::int32_t, struct SumsOfImage> sums(size);
-    products.write(x.data() + n * image, params.zero_point(), values, sums.data());
-    std::vector<float> factors(scales.begin(), scales.end());
-    for (float& factor : factors) factor *= params.scale();
-    write_real(sums.data(), geometry.window.taps(), std::move(factors),
-               of_images.data() + size_of(n) * size);
+  const Index taps = geometry.window.taps();
+  const Index units = geometry.filters;
+  Int8Gradients result;
+  if (operands.to_input) result.input = Tensor(geometry.input_shape());
+  float* const to = operands.to_input ? result.input->mutable_data() : nullptr;
+  const bool to_kernel = outputs <= detail::kMostExactRows;
+  const KernelProducts kernel_products(geometry);
+  const InputProducts input_products(geometry, kernel);
+  std::vector<float> of_images(to_kernel ? size_of(geometry.images * taps * units) : 0);
+
+  const auto run = [&](Index n) {
+    const ScratchBuffer<std::int8_t, Int8Gradients> values(size_of(outputs * units));
+    GradientRows rows = g.part(n * outputs, (n + 1) * outputs);
+    detail::quantize_rows(rows, detail::reciprocals(rows.scales), operands.kernel_rounding,
+                          values.data());
+    if (to != nullptr) input_products.write(values.data(), rows.scales, to + n * image);
+    if (!to_kernel) return;
+    const ScratchBuffer<std::int32_t, KernelProducts> sums(size_of(taps * units));
+    kernel_products.write(operands.x.data() + n * image, operands.params.zero_point(),
+                          values.data(), sums.data());
+    for (float& scale : rows.scales) scale *= operands.params.scale();
+    RealForm(std::move(rows.scales), detail::kUnclamped)
+        .write(sums.data(), units, taps, 0, units, of_images.data() + n * taps * units, units);
   };
-  if (!for_each_quantized_image(geometry, g, rounding, write_image)) return std::nullopt;
-  Tensor result(geometry.kernel_shape());
-  float* const to = result.mutable_data();
-  std::copy_n(of_images.data(), size, to);
-  for (std::size_t at = size; at < of_images.size(); at += size) {
-    for (std::size_t i = 0; i < size; ++i) to[i] += of_images[at + i];
-  }
-  if (finish) finish(0, geometry.window.taps(), to);
+  const auto images = size_of(geometry.images);
+  const std::size_t least =
+      parallel_grain(Work::integer_multiply_adds, size_of(outputs * units * taps));
+  parallel_for(images, thread_share(images, least), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t n = begin; n < end; ++n) run(static_cast<Index>(n));
+  });
+  if (!to_kernel) return result;
+  result.kernel = sum_of_images(geometry.kernel_shape(), of_images);
+  if (operands.finish) operands.finish(0, taps, result.kernel->mutable_data());
   return result;
 }
 

@@ -11,38 +11,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <bit>
 #include <cmath>
 #include <utility>
 
 namespace octet {
 namespace detail {
 namespace {
-
-/// Writes the largest magnitude of each column, infinity or NaN where a value is.
-void write_magnitudes(const GradientRows& g, std::span<float> largest) {
-  const ScratchBuffer<std::int32_t, GradientRows> found(size_of(kEnoughColumns + g.units));
-  std::ranges::fill(largest, 0.0F);
-  for_rows_side_by_side(g.rows, g.units, [&](Index first, Index rows, Index columns) {
-    kernels().passes.column_magnitudes(g.values + first * g.units, size_of(rows), size_of(columns),
-                                       found.data());
-    const std::int32_t* from = found.data();
-    for (Index i = 0; i < columns; i += g.units, from += g.units) {
-      for (std::size_t u = 0; u < largest.size(); ++u) {
-        const auto most = std::bit_cast<std::int32_t>(largest[u]);
-        largest[u] = std::bit_cast<float>(std::max(most, from[u]));
-      }
-    }
-  });
-}
-
-/// The scale of quantized values of which the largest stands for `largest`. Up to kLeast all become
-/// 0, because 1 / scale would leave float.
-float scale_for(float largest) {
-  constexpr float kLeast = 1e-30F;
-  return largest > kLeast ? largest / static_cast<float>(kLargestGradient) : 1.0F;
-}
 
 /// Rounds each value up with the probability of its fraction: values[i] by number first + i.
 void round_at_random(std::span<float> values, const Random& random, std::uint64_t first) {
@@ -57,11 +31,13 @@ void round_at_random(std::span<float> values, const Random& random, std::uint64_
   }
 }
 
-/// Writes the rows [begin, end) of the layout that g has, rounded where that is at random; else
-/// as they are.
-void write_rows(const GradientRows& g, const RowLayout& layout, std::span<const float> factors,
-                const GradientRounding& rounding, Index begin, Index end, float* to) {
+/// Returns the rows [begin, end) of the layout that g has, rounded where that is at random; else as
+/// they are. Rows that are not one piece of g are written to `memory`.
+const float* read_rows(const GradientRows& g, const RowLayout& layout,
+                       std::span<const float> factors, const GradientRounding& rounding,
+                       Index begin, Index end, float* memory) {
   const Index images = g.rows / (layout.line * layout.lines);
+  float* to = memory;
   Index row = begin;
   while (row < end) {
     const Index image = row / layout.image_pitch;
@@ -76,6 +52,8 @@ void write_rows(const GradientRows& g, const RowLayout& layout, std::span<const 
       const Index first = (image * layout.lines + line) * layout.line + at;
       if (rounding) {
         write_scaled(g, factors, rounding, first, first + count, to);
+      } else if (count == end - begin) {
+        return g.values + first * g.units;
       } else {
         std::copy_n(g.values + first * g.units, count * g.units, to);
       }
@@ -83,54 +61,47 @@ void write_rows(const GradientRows& g, const RowLayout& layout, std::span<const 
     row += count;
     to += count * g.units;
   }
+  return memory;
 }
 
 /// The quantized values of g.
 PackedS8 packed_columns(const GradientRows& g, const RowLayout& layout,
-                        std::span<const float> scales, const GradientRounding& rounding) {
-  if (!rounding && layout.depth == g.rows) {
-    return PackedS8::quantize(g.values, g.rows, g.units, scales, -kLargestGradient,
-                              kLargestGradient);
-  }
-  const std::vector<float> factors = reciprocals(scales);
-  const auto rows = [&](Index begin, Index end, float* to) {
-    write_rows(g, layout, factors, rounding, begin, end, to);
+                        const GradientRounding& rounding) {
+  const std::vector<float> factors = reciprocals(g.scales);
+  const auto rows = [&](Index begin, Index end, float* memory) {
+    return read_rows(g, layout, factors, rounding, begin, end, memory);
   };
   constexpr std::array<float, 1> kWhole = {1.0F};
-  return PackedS8::quantize(rows, layout.depth, g.units, rounding ? kWhole : scales,
-                            -kLargestGradient, kLargestGradient);
+  return PackedS8::quantize(rows, layout.depth, g.units,
+                            rounding ? kWhole : std::span<const float>(g.scales), -kLargestGradient,
+                            kLargestGradient);
 }
 
 }  // namespace
 
-std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const float> weights,
-                                              Index block, const GradientRounding& rounding) {
-  const Index units = g.dim(-1);
-  const Index blocks = g.size() / (units * block);
-  QuantizedGradient result{allocate_array<std::int8_t>(size_of(g.size())),
+namespace {
+
+/// Quantized values of which each `block` rows have a scale: largest(i, factors) tells the largest
+/// magnitude in block i, times the scales of the weights, and may use memory for a row's factors.
+template <class Largest>
+QuantizedGradient quantized_by(const MeasuredGradient& g, std::span<const float> weights,
+                               Index block, const GradientRounding& rounding,
+                               const Largest& largest) {
+  const Index units = g.units();
+  const Index blocks = divided_up(g.rows(), block);
+  QuantizedGradient result{allocate_array<std::int8_t>(size_of(g.rows() * units)),
                            std::vector<float>(size_of(blocks))};
   std::vector<float> scales(size_of(units));
   for (Index u = 0; u < units; ++u) scales[size_of(u)] = scale_at(weights, size_of(u));
-  std::atomic<bool> is_finite = true;
   const auto quantize = [&](Index i) {
-    const GradientRows rows{g.data() + i * block * units, block, units, i * block * units};
-    std::vector<float> factors(scales.size());
-    // The order of magnitudes stays when they are scaled.
-    write_magnitudes(rows, factors);
-    kernels().passes.scale_columns(factors.data(), 1, factors.size(), scales.data(),
-                                   factors.data());
-    float lowest = 0.0F;
-    float highest = 0.0F;
-    bool finite = true;
-    kernels().passes.min_max(factors.data(), factors.size(), &lowest, &highest, &finite);
-    if (!finite) {
-      is_finite = false;
-      return;
-    }
-    const float scale = scale_for(highest);
+    const Index first = i * block;
+    const Index at = first * units;
+    std::vector<float> factors = scales;
+    const float scale = gradient_scale(largest(i, factors));
     result.scales[size_of(i)] = scale;
     for (std::size_t u = 0; u < factors.size(); ++u) factors[u] = scales[u] * (1.0F / scale);
-    quantize_rows(rows, factors, rounding, result.values.get() + i * block * units);
+    quantize_rows({g.values().data() + at, std::min(block, g.rows() - first), units, at, {}},
+                  factors, rounding, result.values.get() + at);
   };
   parallel_for(size_of(blocks), parallel_grain(Work::write_floats, size_of(block * units)),
                [&](std::size_t begin, std::size_t end) {
@@ -138,18 +109,34 @@ std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const f
                    quantize(i);
                  }
                });
-  if (!is_finite) return std::nullopt;
   return result;
 }
 
-std::optional<std::vector<float>> column_scales(const GradientRows& g) {
-  std::vector<float> scales(size_of(g.units));
-  write_magnitudes(g, scales);
-  for (float& scale : scales) {
-    if (!std::isfinite(scale)) return std::nullopt;
-    scale = scale_for(scale);
-  }
-  return scales;
+}  // namespace
+
+QuantizedGradient quantized_blocks(const MeasuredGradient& g, std::span<const float> weights,
+                                   const GradientRounding& rounding) {
+  return quantized_by(g, weights, g.block(), rounding, [&](Index i, std::span<float> scales) {
+    float largest = 0.0F;
+    const std::span<const float> of_units = g.largest(i);
+    for (std::size_t u = 0; u < scales.size(); ++u) {
+      largest = std::max(largest, of_units[u] * scales[u]);
+    }
+    return largest;
+  });
+}
+
+QuantizedGradient quantized_rows(const MeasuredGradient& g, std::span<const float> weights,
+                                 const GradientRounding& rounding) {
+  return quantized_by(g, weights, 1, rounding, [&](Index row, std::span<float> scales) {
+    kernels().passes.scale_columns(g.values().data() + row * g.units(), 1, scales.size(),
+                                   scales.data(), scales.data());
+    float lowest = 0.0F;
+    float highest = 0.0F;
+    bool finite = true;
+    kernels().passes.min_max(scales.data(), scales.size(), &lowest, &highest, &finite);
+    return std::max(-lowest, highest);
+  });
 }
 
 std::vector<float> reciprocals(std::span<const float> scales) {
@@ -193,15 +180,14 @@ void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* 
                });
 }
 
-bool add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
+void add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
                   const RowLayout& layout, const GradientRounding& rounding, float* to) {
-  std::optional<std::vector<float>> scales = column_scales(g);
-  if (!scales) return false;
-  const PackedS8 packed = packed_columns(g, layout, *scales, rounding);
+  const PackedS8 packed = packed_columns(g, layout, rounding);
   std::vector<std::int32_t> start;
   for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
-  for (float& scale : *scales) scale *= params.scale();
-  const RealForm real(std::move(*scales), kUnclamped);
+  std::vector<float> scales = g.scales;
+  for (float& scale : scales) scale *= params.scale();
+  const RealForm real(std::move(scales), kUnclamped);
   std::optional<PreparedS8> prepared;
   if (inputs.firsts.size() > 1) {
     prepared.emplace(inputs.values.data(), inputs.values.size(), inputs.count);
@@ -230,15 +216,14 @@ bool add_products(const InputRows& inputs, const QuantParams& params, const Grad
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) multiply(i);
                });
-  return true;
 }
 
-bool add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
+void add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to) {
   constexpr std::array<Index, 1> kOne = {0};
   const auto count = static_cast<Index>(inputs.size()) / g.rows;
-  return add_products({inputs, count, g.rows, 1, kOne, kOne}, params, g, RowLayout::whole(g.rows),
-                      rounding, to);
+  add_products({inputs, count, g.rows, 1, kOne, kOne}, params, g, RowLayout::whole(g.rows),
+               rounding, to);
 }
 
 }  // namespace detail
@@ -251,44 +236,35 @@ std::vector<std::int8_t> transposed_matrix(std::span<const std::int8_t> matrix, 
   return result;
 }
 
-std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel,
-                                          const GradientRounding& rounding) {
-  const Index rows = g.dim(0);
-  const Index units = g.dim(1);
-  const auto inputs = static_cast<Index>(kernel.values.size()) / units;
-  const std::optional<detail::QuantizedGradient> quantized =
-      detail::quantized_by(g, kernel.scales, 1, rounding);
-  if (!quantized) return std::nullopt;
-  Tensor result({rows, inputs});
+Tensor int8_input_gradient(const MeasuredGradient& g, const PackedS8& weights,
+                           std::span<const float> scales, const GradientRounding& rounding) {
+  const Index units = g.units();
+  const Index inputs = weights.depth();
+  const detail::QuantizedGradient quantized = detail::quantized_rows(g, scales, rounding);
+  Tensor result({g.rows(), inputs});
   float* const to = result.mutable_data();
-  const PackedS8 weights(kernel.values.data(), inputs, units);
-  gemm_s8(rows, quantized->values.get(), units, weights, {},
+  gemm_s8(g.rows(), quantized.values.get(), units, weights.transposed(), {},
           [&](Index begin, Index end, std::int32_t* sums) {
             for (Index i = begin; i < end; ++i, sums += inputs) {
-              detail::write_real({sums, size_of(inputs)}, quantized->scales[size_of(i)],
+              detail::write_real({sums, size_of(inputs)}, quantized.scales[size_of(i)],
                                  to + i * inputs);
             }
           });
   return result;
 }
 
-std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
-                                           const QuantParams& params, const Tensor& g,
-                                           const GradientRounding& rounding,
-                                           const FinishRows& finish) {
-  const Index rows = g.dim(0);
-  const Index units = g.dim(1);
+Tensor int8_kernel_gradient(std::span<const std::int8_t> x, const QuantParams& params,
+                            const MeasuredGradient& g, const GradientRounding& rounding,
+                            const FinishRows& finish) {
+  const Index rows = g.rows();
   const auto inputs = static_cast<Index>(x.size()) / rows;
-  Tensor result({inputs, units});
+  Tensor result({inputs, g.units()});
   std::vector<std::int8_t> columns;
   for (Index begin = 0; begin < rows; begin += detail::kMostExactRows) {
-    const Index count = std::min(detail::kMostExactRows, rows - begin);
-    columns.resize(size_of(inputs * count));
-    detail::transpose(x.data() + begin * inputs, count, inputs, columns.data());
-    const detail::GradientRows part{g.data() + begin * units, count, units, begin * units};
-    if (!detail::add_products(columns, params, part, rounding, result.mutable_data())) {
-      return std::nullopt;
-    }
+    const Index end = std::min(rows, begin + detail::kMostExactRows);
+    columns.resize(size_of(inputs * (end - begin)));
+    detail::transpose(x.data() + begin * inputs, end - begin, inputs, columns.data());
+    detail::add_products(columns, params, g.part(begin, end), rounding, result.mutable_data());
   }
   if (finish) finish(0, inputs, result.mutable_data());
   return result;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <octet/core/conv2d_geometry.h>
+#include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/random.h>
 #include <octet/core/tensor.h>
+#include <octet/layers/quantize/measured_gradient.h>
 
 #include <cstdint>
 #include <functional>
@@ -33,47 +35,58 @@ struct QuantizedKernel {
 /// probability of its fraction, number i of g by the i-th of them.
 using GradientRounding = std::optional<Random>;
 
-/// Computes the gradient [rows, inputs] of the input of a product from that of its sums, g [rows,
-/// units]. None where g has a value that is not finite.
-std::optional<Tensor> int8_input_gradient(const Tensor& g, const QuantizedKernel& kernel,
-                                          const GradientRounding& rounding);
+/// Computes the gradient [rows, inputs] of the input of a product from that of its sums [rows,
+/// units]; `weights` are its packed weights [units, inputs], with one scale or one for each unit.
+/// All values of g are finite, here and below.
+Tensor int8_input_gradient(const MeasuredGradient& g, const PackedS8& weights,
+                           std::span<const float> scales, const GradientRounding& rounding);
 
 /// Computes the gradient [inputs, units] of the kernel of a product for an input [rows, inputs]
-/// with the scale and the zero point `params`. None as above.
-std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
-                                           const QuantParams& params, const Tensor& g,
-                                           const GradientRounding& rounding,
-                                           const FinishRows& finish);
+/// with the scale and the zero point `params`.
+Tensor int8_kernel_gradient(std::span<const std::int8_t> x, const QuantParams& params,
+                            const MeasuredGradient& g, const GradientRounding& rounding,
+                            const FinishRows& finish);
 
-/// Computes the same gradients of a convolution of one group; g is [images, height, width, units].
-std::optional<Tensor> int8_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                          const QuantizedKernel& kernel,
-                                          const GradientRounding& rounding);
+/// Computes the same gradients of a convolution of one group; blocks of g are images. There is no
+/// kernel gradient where images have more rows than int32 sums allow.
+Tensor int8_input_gradient(const Conv2DGeometry& geometry, const MeasuredGradient& g,
+                           const QuantizedKernel& kernel, const GradientRounding& rounding);
 std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            std::span<const std::int8_t> x,
-                                           const QuantParams& params, const Tensor& g,
+                                           const QuantParams& params, const MeasuredGradient& g,
                                            const GradientRounding& rounding,
                                            const FinishRows& finish);
 
-/// Computes the same gradients of a depthwise convolution; the kernel is [height, width, 1, units].
-std::optional<Tensor> int8_depthwise_input_gradient(const Conv2DGeometry& geometry, const Tensor& g,
-                                                    const QuantizedKernel& kernel,
-                                                    const GradientRounding& rounding);
-std::optional<Tensor> int8_depthwise_kernel_gradient(const Conv2DGeometry& geometry,
-                                                     std::span<const std::int8_t> x,
-                                                     const QuantParams& params, const Tensor& g,
-                                                     const GradientRounding& rounding,
-                                                     const FinishRows& finish);
+/// Both gradients, where there are such on int8 and the input's is wanted.
+struct Int8Gradients {
+  std::optional<Tensor> input;
+  std::optional<Tensor> kernel;
+};
+
+/// What the gradients of a layer are computed from on int8 beside that of its sums.
+struct Int8Operands {
+  /// Quantized values of the input, and their parameters.
+  std::span<const std::int8_t> x;
+  const QuantParams& params;
+  bool to_input;
+  /// Of the products with the kernel, which give the gradient of the input, and with x.
+  GradientRounding input_rounding;
+  GradientRounding kernel_rounding;
+  FinishRows finish;
+};
+
+/// Computes the same gradients of a depthwise convolution from one rounding of g,
+/// `kernel_rounding`; the kernel is [height, width, 1, units].
+Int8Gradients int8_depthwise_gradients(const Conv2DGeometry& geometry, const MeasuredGradient& g,
+                                       const QuantizedKernel& kernel, const Int8Operands& operands);
 
 /// Computes the same gradients of a transposed convolution. The geometry is that of the convolution
 /// from its results back to its images x; the kernel is [height, width, inputs, units].
-std::optional<Tensor> int8_transposed_input_gradient(const Conv2DGeometry& geometry,
-                                                     const Tensor& g, const QuantizedKernel& kernel,
-                                                     const GradientRounding& rounding);
-std::optional<Tensor> int8_transposed_kernel_gradient(const Conv2DGeometry& geometry,
-                                                      std::span<const std::int8_t> x,
-                                                      const QuantParams& params, const Tensor& g,
-                                                      const GradientRounding& rounding,
-                                                      const FinishRows& finish);
+Tensor int8_transposed_input_gradient(const Conv2DGeometry& geometry, const MeasuredGradient& g,
+                                      const QuantizedKernel& kernel,
+                                      const GradientRounding& rounding);
+std::optional<Tensor> int8_transposed_kernel_gradient(
+    const Conv2DGeometry& geometry, std::span<const std::int8_t> x, const QuantParams& params,
+    const MeasuredGradient& g, const GradientRounding& rounding, const FinishRows& finish);
 
 }  // namespace octet

@@ -20,7 +20,6 @@
 
 namespace octet::detail {
 
-inline constexpr std::int32_t kLargestGradient = 127;
 /// Rows of which a sum of (x - zero point) g stays in int32: 255 * 127 * kMostExactRows < 2^31.
 inline constexpr Index kMostExactRows = 65536;
 
@@ -38,27 +37,20 @@ inline float scale_at(std::span<const float> scales, std::size_t unit) {
 inline constexpr RealLimits kUnclamped = {-std::numeric_limits<float>::infinity(),
                                           std::numeric_limits<float>::infinity()};
 
-/// A gradient as quantized values from -127 to 127 with a scale for each block of rows.
+/// A gradient as quantized values from -127 to 127 with a scale for each row, or for each block of
+/// a MeasuredGradient.
 struct QuantizedGradient {
   std::shared_ptr<std::int8_t[]> values;
   std::vector<float> scales;
 };
 
-/// Quantized values of g [rows, units] times the scale of each unit's weights, so that sums over
-/// units need no scale of their own; `block` rows share a scale. None where a value is not finite.
-std::optional<QuantizedGradient> quantized_by(const Tensor& g, std::span<const float> weights,
-                                              Index block, const GradientRounding& rounding);
-
-/// Rows of a gradient [rows, units], of which the first value is number `first` of all.
-struct GradientRows {
-  const float* values;
-  Index rows;
-  Index units;
-  Index first;
-};
-
-/// The scale of each column; none where a value is not finite.
-std::optional<std::vector<float>> column_scales(const GradientRows& g);
+/// Returns quantized values of g times the scale of each unit's weights, so that sums over units
+/// need no scale of their own: rows share a scale in each block.
+QuantizedGradient quantized_blocks(const MeasuredGradient& g, std::span<const float> weights,
+                                   const GradientRounding& rounding);
+/// Does so with a scale for each row.
+QuantizedGradient quantized_rows(const MeasuredGradient& g, std::span<const float> weights,
+                                 const GradientRounding& rounding);
 
 /// 1 / scale of each.
 std::vector<float> reciprocals(std::span<const float> scales);
@@ -73,21 +65,20 @@ inline void write_real(std::span<const std::int32_t> sums, float scale, float* r
 void write_scaled(const GradientRows& g, std::span<const float> factors,
                   const GradientRounding& rounding, Index begin, Index end, float* to);
 
-/// Writes the quantized values of g times `factors` of their columns, which are at most 127.
+/// Writes the quantized values of g times `factors` of their columns, at most 127 in magnitude.
 void quantize_rows(const GradientRows& g, std::span<const float> factors,
                    const GradientRounding& rounding, std::int8_t* to);
 
 /// to [columns, rows] = from [rows, columns].
 void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to);
 
-/// Adds the products of inputs and g, whose rows stand as `layout` says, in real
-/// values, to `to`, or writes them there for the first rows of all. False where a value of g is not
-/// finite.
-bool add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
+/// Adds the products of inputs and g, whose rows stand as `layout` says, in real values, to `to`,
+/// or writes them there for the first rows of all.
+void add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
                   const RowLayout& layout, const GradientRounding& rounding, float* to);
 /// @overload
 /// For one matrix of inputs [count, g.rows].
-bool add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
+void add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to);
 
 /// How many images a kernel's gradient reads at once: so few that the elements that it gathers of

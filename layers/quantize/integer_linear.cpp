@@ -10,6 +10,7 @@
 #include <octet/layers/quantize/gradient_angles.h>
 #include <octet/layers/quantize/integer_linear.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/measured_gradient.h>
 #include <octet/layers/quantize/quantize_tensor.h>
 #include <octet/layers/quantize/real_sums.h>
 #include <octet/layers/quantize/step_rules.h>
@@ -24,6 +25,7 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace octet {
@@ -154,44 +156,50 @@ struct IntegerLinear::Operands {
     return rule.random.fork(static_cast<std::uint64_t>(product));
   }
 
+  /// Computes the gradients of x and the kernel on int8; none where a value of g is not finite.
+  Int8Gradients int8_gradients(const MeasuredGradient& g, const KernelMask& finish) const {
+    if (!g.is_finite()) return {};
+    const QuantParams& grid = require_grid(x, owner);
+    const detail::StoredIntegers codes = integers_of(x, grid);
+    Int8Gradients found =
+        sums->int8_gradients(g, {.x = {codes.as<std::int8_t>(), static_cast<std::size_t>(x.size())},
+                                 .params = grid,
+                                 .to_input = to_input,
+                                 .input_rounding = rounding(GradientProduct::input),
+                                 .kernel_rounding = rounding(GradientProduct::kernel),
+                                 .finish = finish});
+    if (rule.angles == nullptr) return found;
+    if (found.input) {
+      measure(GradientProduct::input, *found.input, sums->input_gradient(g.values()));
+    }
+    if (found.kernel) {
+      measure(GradientProduct::kernel, *found.kernel, sums->kernel_gradient(x, g.values(), finish));
+    }
+    return found;
+  }
   void measure(GradientProduct product, const Tensor& on_int8, const Tensor& in_floats) const {
     rule.angles->add(rule.layer, product, on_int8.span(), in_floats.span());
   }
-
-  Tensor input_gradient(const Tensor& g) const {
-    if (rule.backward != Backward::float32) {
-      if (const auto found = sums->int8_input_gradient(g, rounding(GradientProduct::input))) {
-        if (rule.angles != nullptr) {
-          measure(GradientProduct::input, *found, sums->input_gradient(g));
-        }
-        return *found;
-      }
+  /// Computes the gradients of x and the kernel on int8 where the layer is to, else in floats.
+  std::pair<Tensor, Tensor> product_gradients(const Tensor& g, const MeasuredGradient* measured,
+                                              const KernelMask& finish) const {
+    Int8Gradients found;
+    if (measured != nullptr) {
+      found = int8_gradients(*measured, finish);
+    } else if (rule.backward != Backward::float32) {
+      found = int8_gradients(MeasuredGradient(g, sums->rows_per_block()), finish);
     }
-    return sums->input_gradient(g);
-  }
-  Tensor kernel_gradient(const Tensor& g, const KernelMask& finish) const {
-    if (rule.backward != Backward::float32) {
-      const QuantParams& grid = require_grid(x, owner);
-      const detail::StoredIntegers codes = integers_of(x, grid);
-      const std::span<const std::int8_t> values(codes.as<std::int8_t>(),
-                                                static_cast<std::size_t>(x.size()));
-      const GradientRounding rounds = rounding(GradientProduct::kernel);
-      if (const auto found = sums->int8_kernel_gradient(values, grid, g, rounds, finish)) {
-        if (rule.angles != nullptr) {
-          measure(GradientProduct::kernel, *found, sums->kernel_gradient(x, g, finish));
-        }
-        return *found;
-      }
-    }
-    return sums->kernel_gradient(x, g, finish);
+    if (to_input && !found.input) found.input = sums->input_gradient(g);
+    if (!found.kernel) found.kernel = sums->kernel_gradient(x, g, finish);
+    return {found.input.value_or(Tensor()), *found.kernel};
   }
   /// gradients() of g where `inside` is 1. In floats it is masked where it is read: once.
   std::vector<Tensor> gradients_inside(const Mask& inside, const Tensor& g) const {
     const Shape shape{sums->rows(), kernel.dim(-1)};
     if (rule.backward != Backward::float32) {
       const Tensor to = writable_gradient(g).reshape(shape);
-      return gradients(
-          masked_gradient_of_lines(inside, g.reshape(shape), sums->rows_per_line(), to));
+      const MeasuredGradient measured(inside, g.reshape(shape), to, sums->rows_per_block());
+      return gradients({measured.values(), measured.bias()}, &measured);
     }
     const Tensor rows = lazy_masked(inside, detail::TensorAccess::view(g, shape));
     ConvGradients all = sums->gradients(x, rows, {to_input, true, bias.defined()});
@@ -202,25 +210,22 @@ struct IntegerLinear::Operands {
   }
 
   /// Returns the gradients of x, the kernel, the bias and what the kernel's scale and zero point
-  /// are learned from.
-  std::vector<Tensor> gradients(const SumsGradient& passed) const {
+  /// are learned from. `measured`, where given, is passed.sums.
+  std::vector<Tensor> gradients(const SumsGradient& passed,
+                                const MeasuredGradient* measured = nullptr) const {
     std::vector<Tensor> result(3);
-    if (to_input) result[0] = input_gradient(passed.sums);
     if (bias.defined()) result[2] = passed.bias;
+    // What is learned reads the products as the kernel does.
+    const KernelMask finish = learned.wants_gradient() ? KernelMask() : kernel_mask();
+    std::tie(result[0], result[1]) = product_gradients(passed.sums, measured, finish);
     if (!learned.wants_gradient()) {
-      result[1] = kernel_gradient(passed.sums, kernel_mask());
       learned.append_gradients(result, kernel, {});
-      return result;
-    }
-    // Both read the same products.
-    Tensor gradient = kernel_gradient(passed.sums, {});
-    if (learned.from_sums) {
-      append(result, learned.from_sums(step_sums_and_mask(kernel, gradient, learned.steps)));
+    } else if (learned.from_sums) {
+      append(result, learned.from_sums(step_sums_and_mask(kernel, result[1], learned.steps)));
     } else {
-      append(result, learned.gradients(kernel, gradient));
-      mask(gradient);
+      append(result, learned.gradients(kernel, result[1]));
+      mask(result[1]);
     }
-    result[1] = gradient;
     return result;
   }
 };

@@ -24,7 +24,14 @@ struct RowLayout {
   Index depth;
 
   /// Rows that lie side by side.
-  static RowLayout whole(Index rows) { return {rows, 1, rows, rows, rows}; }
+  static RowLayout whole(Index rows) { return whole(rows, rows); }
+  static RowLayout whole(Index rows, Index depth) { return {rows, 1, rows, rows, depth}; }
+
+  /// This layout, of outputs of `images` images; as one line where there is nothing between them.
+  RowLayout joined(Index images) const {
+    const bool is_whole = line_pitch == line && image_pitch == line * lines;
+    return is_whole ? whole(images * image_pitch, depth) : *this;
+  }
 };
 
 /// Quantized inputs of a product as matrices of `count` rows that lie `stride` apart: matrix i
@@ -78,7 +85,7 @@ class TapPlanes {
 
   explicit TapPlanes(const Conv2DGeometry& geometry);
 
-  const RowLayout& rows() const { return rows_; }
+  RowLayout rows() const { return rows_.joined(geometry_.images); }
   /// Returns what is multiplied with the rows of images x [images, height, width, channels]: for
   /// each tap the planes of all channels; or, of fewer channels than a line has taps, for each line
   /// of taps and each channel the taps of the line. What lies outside the images is `zero`.

@@ -38,8 +38,9 @@ PackedS8 quantized_columns(const Tensor& kernel, Index units, std::span<const fl
   if (!rows.computes()) {
     return PackedS8::quantize(kernel.data(), inputs, units, scales, grid.qmin, grid.qmax);
   }
-  return PackedS8::quantize([&](Index begin, Index end, float* to) { rows.read(begin, end, to); },
-                            inputs, units, scales, grid.qmin, grid.qmax);
+  return PackedS8::quantize(
+      [&](Index begin, Index end, float* memory) { return rows.read(begin, end, memory); }, inputs,
+      units, scales, grid.qmin, grid.qmax);
 }
 
 }  // namespace

@@ -56,18 +56,17 @@ class DenseSumsOfLayer final : public WeightedSums {
     return octet::kernel_gradient(lines, g, std::move(finish));
   }
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g,
-                                            const GradientRounding& rounding) const override {
-    const std::vector<std::int8_t> kernel = transposed_matrix(sums_.weights().unpack(), units());
-    std::optional<Tensor> result = octet::int8_input_gradient(g, {kernel, scales_}, rounding);
-    if (result) result = result->reshape(x_shape_);
+  Index rows_per_block() const override { return kRowsPerBlock; }
+  Int8Gradients int8_gradients(const MeasuredGradient& g,
+                               const Int8Operands& operands) const override {
+    Int8Gradients result;
+    if (operands.to_input) {
+      result.input = int8_input_gradient(g, sums_.weights(), scales_, operands.input_rounding)
+                         .reshape(x_shape_);
+    }
+    result.kernel = int8_kernel_gradient(operands.x, operands.params, g, operands.kernel_rounding,
+                                         operands.finish);
     return result;
-  }
-  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
-                                             const QuantParams& params, const Tensor& g,
-                                             const GradientRounding& rounding,
-                                             const FinishRows& finish) const override {
-    return octet::int8_kernel_gradient(x, params, g, rounding, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -76,6 +75,9 @@ class DenseSumsOfLayer final : public WeightedSums {
   }
 
  private:
+  /// Few enough to be measured while they are in the cache.
+  static constexpr Index kRowsPerBlock = 32;
+
   Index units() const { return sums_.weights().rows(); }
 
   Shape x_shape_;
@@ -187,17 +189,18 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
     return conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted);
   }
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g,
-                                            const GradientRounding& rounding) const override {
-    return with_quantized_kernel([&](const QuantizedKernel& kernel) {
-      return octet::int8_input_gradient(geometry_, g, kernel, rounding);
-    });
-  }
-  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
-                                             const QuantParams& params, const Tensor& g,
-                                             const GradientRounding& rounding,
-                                             const FinishRows& finish) const override {
-    return octet::int8_kernel_gradient(geometry_, x, params, g, rounding, finish);
+  Index rows_per_block() const override { return geometry_.window.outputs(); }
+  Int8Gradients int8_gradients(const MeasuredGradient& g,
+                               const Int8Operands& operands) const override {
+    Int8Gradients result;
+    if (operands.to_input) {
+      result.input = with_quantized_kernel([&](const QuantizedKernel& kernel) {
+        return int8_input_gradient(geometry_, g, kernel, operands.input_rounding);
+      });
+    }
+    result.kernel = int8_kernel_gradient(geometry_, operands.x, operands.params, g,
+                                         operands.kernel_rounding, operands.finish);
+    return result;
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -278,17 +281,12 @@ class DepthwiseSumsOfLayer final
     return depthwise_conv2d_gradients(geometry(), x, real_kernel(), images_of_results(g), wanted);
   }
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g,
-                                            const GradientRounding& rounding) const override {
+  Index rows_per_block() const override { return geometry().window.outputs(); }
+  Int8Gradients int8_gradients(const MeasuredGradient& g,
+                               const Int8Operands& operands) const override {
     return with_quantized_kernel([&](const QuantizedKernel& kernel) {
-      return int8_depthwise_input_gradient(geometry(), g, kernel, rounding);
+      return int8_depthwise_gradients(geometry(), g, kernel, operands);
     });
-  }
-  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
-                                             const QuantParams& params, const Tensor& g,
-                                             const GradientRounding& rounding,
-                                             const FinishRows& finish) const override {
-    return int8_depthwise_kernel_gradient(geometry(), x, params, g, rounding, finish);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -320,17 +318,18 @@ class TransposedSumsOfLayer final : public BlockSumsOfLayer<detail::TransposedCo
                          }),
         xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)) {}
 
-  std::optional<Tensor> int8_input_gradient(const Tensor& g,
-                                            const GradientRounding& rounding) const override {
-    return with_quantized_kernel([&](const QuantizedKernel& kernel) {
-      return int8_transposed_input_gradient(geometry(), g, kernel, rounding);
-    });
-  }
-  std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> x,
-                                             const QuantParams& params, const Tensor& g,
-                                             const GradientRounding& rounding,
-                                             const FinishRows& finish) const override {
-    return int8_transposed_kernel_gradient(geometry(), x, params, g, rounding, finish);
+  Index rows_per_block() const override { return geometry().window.inputs(); }
+  Int8Gradients int8_gradients(const MeasuredGradient& g,
+                               const Int8Operands& operands) const override {
+    Int8Gradients result;
+    if (operands.to_input) {
+      result.input = with_quantized_kernel([&](const QuantizedKernel& kernel) {
+        return int8_transposed_input_gradient(geometry(), g, kernel, operands.input_rounding);
+      });
+    }
+    result.kernel = int8_transposed_kernel_gradient(geometry(), operands.x, operands.params, g,
+                                                    operands.kernel_rounding, operands.finish);
+    return result;
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 
 namespace octet {
@@ -52,20 +51,12 @@ class WeightedSums {
   virtual ConvGradients gradients(const Tensor& x, const Tensor& g,
                                   const WantedGradients& wanted) const;
 
-  /// The gradients on int8, for quantized values x of the input with these parameters; see
-  /// int8_gradients.h. None where g has a value that is not finite, and without
-  /// has_int8_gradients().
-  virtual std::optional<Tensor> int8_input_gradient(const Tensor& /*g*/,
-                                                    const GradientRounding& /*rounding*/) const {
-    return {};
-  }
-  virtual std::optional<Tensor> int8_kernel_gradient(std::span<const std::int8_t> /*x*/,
-                                                     const QuantParams& /*params*/,
-                                                     const Tensor& /*g*/,
-                                                     const GradientRounding& /*rounding*/,
-                                                     const FinishRows& /*finish*/) const {
-    return {};
-  }
+  /// The block of rows of a MeasuredGradient that int8_gradients() takes: those of an image.
+  virtual Index rows_per_block() const = 0;
+  /// Computes the gradients on int8, of a layer for which has_int8_gradients() holds. All values of
+  /// g are finite.
+  virtual Int8Gradients int8_gradients(const MeasuredGradient& g,
+                                       const Int8Operands& operands) const = 0;
 
   virtual Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                                   float output_scale, Rounding rounding) const = 0;

@@ -339,11 +339,26 @@ TEST_P(PassesTest, PackedKernelsEqualTheirPackedCodes) {
         }
       }
       EXPECT_EQ(PackedS8(rows.data(), n, k).unpack(), rows);
+      std::vector<std::int8_t> columns(rows.size());
+      for (Index at = 0; at < n * k; ++at) {
+        columns[static_cast<std::size_t>(at % k * n + at / k)] = rows[static_cast<std::size_t>(at)];
+      }
+      const PackedS8 transposed = packed.transposed();
+      const PackedS8 expected(columns.data(), k, n);
+      EXPECT_EQ(transposed.unpack(), columns);
+      EXPECT_TRUE(std::ranges::equal(transposed.row_sums(), expected.row_sums()));
+      EXPECT_TRUE(std::ranges::equal(transposed.row_magnitudes(), expected.row_magnitudes()));
+      // With the zeros behind the last rows and codes, which are parts of products.
+      const Index panels = divided_up(k, GetParam()->s8_cols) * GetParam()->s8_cols;
+      const Index bytes = panels * expected.padded_depth() * GetParam()->s8_w_bytes;
+      EXPECT_TRUE(std::equal(transposed.data(), transposed.data() + bytes, expected.data()));
       std::atomic<Index> computed = 0;
       const PackedS8 of_rows = PackedS8::quantize(
-          [&, row = n](Index begin, Index end, float* to) {
+          [&, row = n](Index begin, Index end, float* memory) -> const float* {
             computed += end - begin;
-            std::copy(x.begin() + begin * row, x.begin() + end * row, to);
+            if (begin > 0) return x.data() + begin * row;
+            std::copy(x.begin(), x.begin() + end * row, memory);
+            return memory;
           },
           k, n, scales, -127, 127);
       EXPECT_EQ(computed, k);

@@ -117,7 +117,7 @@ TEST_P(TrainingPassesTest, LimitsOfColumnsOfSums) {
   }
 }
 
-TEST_P(TrainingPassesTest, MagnitudesOfColumnsAreBitsAboveAllOfThemWhereNotFinite) {
+TEST_P(TrainingPassesTest, RaisedMagnitudesOfColumnsAreBitsAboveAllOfThemWhereNotFinite) {
   for (const std::size_t columns : kSizes) {
     for (const std::size_t rows : {1U, 2U, 9U}) {
       std::vector<float> x = values(rows * columns, 4);
@@ -125,9 +125,11 @@ TEST_P(TrainingPassesTest, MagnitudesOfColumnsAreBitsAboveAllOfThemWhereNotFinit
       x[x.size() - 1] = -NAN;
       x[0] = -0.0F;
       std::vector<std::int32_t> largest(columns);
-      passes().column_magnitudes(x.data(), rows, columns, largest.data());
+      for (std::size_t j = 0; j < columns; j += 2) largest[j] = std::bit_cast<std::int32_t>(0.5F);
+      const std::vector<std::int32_t> before = largest;
+      passes().raise_magnitudes(x.data(), rows, columns, largest.data());
       for (std::size_t j = 0; j < columns; ++j) {
-        std::int32_t expected = 0;
+        std::int32_t expected = before[j];
         for (std::size_t i = 0; i < rows; ++i) {
           const auto bits = std::bit_cast<std::uint32_t>(x[i * columns + j]) & 0x7FFFFFFFU;
           expected = std::max(expected, static_cast<std::int32_t>(bits));

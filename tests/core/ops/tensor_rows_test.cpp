@@ -169,13 +169,6 @@ TEST(TensorRows, OfAMaskedGradientAreThoseInsideTheWindow) {
   const float *const part = rows.read(11, 31, memory.data());
   EXPECT_TRUE(std::equal(part, part + 120, expected.data() + 66));
   expect_tensor(found, expected.shape(), values_of(expected));
-  const SumsGradient sums = window_gradient(x, g, window, Tensor(g.shape()));
-  for (const bool in_place : {false, true}) {
-    const Tensor own = Tensor::from(g.shape(), values_of(g));
-    const SumsGradient masked = masked_gradient(mask, own, in_place ? own : Tensor(g.shape()));
-    expect_tensor(masked.sums, expected.shape(), values_of(expected));
-    expect_tensor(masked.bias, {6}, values_of(sums.bias));
-  }
 }
 
 TEST(TensorRows, GradientsThatNobodyWantsAreUndefined) {

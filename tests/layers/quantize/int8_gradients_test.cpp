@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -197,8 +198,11 @@ TEST(Int8Gradients, OfConvolutionsAreThoseOfTheFormulas) {
     const std::vector<float> of_input = naive_input(c, g, kernel, scales);
     const std::vector<float> of_kernel = naive_kernel(c, x, params, g);
     on_each_path([&] {
-      EXPECT_EQ(values_or_none(int8_input_gradient(c, g, {kernel, scales}, {})), of_input) << seed;
-      EXPECT_EQ(values_or_none(int8_kernel_gradient(c, x, params, g, {}, {})), of_kernel) << seed;
+      const MeasuredGradient measured = measured_images(g);
+      EXPECT_EQ(values_or_none(int8_input_gradient(c, measured, {kernel, scales}, {})), of_input)
+          << seed;
+      EXPECT_EQ(values_or_none(int8_kernel_gradient(c, x, params, measured, {}, {})), of_kernel)
+          << seed;
     });
   }
 }
@@ -214,12 +218,12 @@ TEST(Int8Gradients, OfDepthwiseConvolutionsAreThoseOfTheFormulas) {
     const Tensor g = drawn_gradient(c.output_shape(), draw);
     const Depthwise expected = naive_depthwise(c, x, params, g, kernel, scales);
     on_each_path([&] {
-      EXPECT_EQ(values_or_none(int8_depthwise_input_gradient(c, g, {kernel, scales}, {})),
-                expected.input)
-          << seed;
-      EXPECT_EQ(values_or_none(int8_depthwise_kernel_gradient(c, x, params, g, {}, {})),
-                expected.kernel)
-          << seed;
+      for (const bool to_input : {true, false}) {
+        const Int8Gradients found = int8_depthwise_gradients(
+            c, measured_images(g), {kernel, scales}, {x, params, to_input, {}, {}, {}});
+        EXPECT_EQ(values_or_none(found.input), to_input ? expected.input : std::vector<float>());
+        EXPECT_EQ(values_or_none(found.kernel), expected.kernel) << seed;
+      }
     });
   }
 }
@@ -292,10 +296,11 @@ TEST(Int8Gradients, OfTransposedConvolutionsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.kernel_shape().size(), draw);
     const auto scales = drawn_scales(c.channels, draw);
     const Tensor g = drawn_gradient(c.input_shape(), draw);
-    EXPECT_EQ(values_or_none(int8_transposed_input_gradient(c, g, {kernel, scales}, {})),
+    const MeasuredGradient measured = measured_images(g);
+    EXPECT_EQ(values_or_none(int8_transposed_input_gradient(c, measured, {kernel, scales}, {})),
               naive_transposed_input(c, g, kernel, scales))
         << seed;
-    EXPECT_EQ(values_or_none(int8_transposed_kernel_gradient(c, x, params, g, {}, {})),
+    EXPECT_EQ(values_or_none(int8_transposed_kernel_gradient(c, x, params, measured, {}, {})),
               naive_transposed_kernel(c, x, params, g))
         << seed;
   }
@@ -314,12 +319,14 @@ TEST(Int8Gradients, OfProductsAreThoseOfTheFormulas) {
     const auto kernel = drawn_codes(c.channels * c.filters, draw);
     const auto scales = drawn_scales(c.filters, draw);
     const Tensor g = drawn_gradient({c.images, c.filters}, draw);
-    EXPECT_EQ(values_or_none(int8_input_gradient(g, {kernel, scales}, {})),
-              naive_input(c, g, kernel, scales))
+    const MeasuredGradient measured(g, draw.between(1, 40));
+    EXPECT_EQ(
+        values_or_none(int8_input_gradient(measured, packed_units(kernel, c.filters), scales, {})),
+        naive_input(c, g, kernel, scales))
         << seed;
     Index finished = 0;
     const auto finish = [&](Index begin, Index end, float*) { finished += end - begin; };
-    EXPECT_EQ(values_or_none(int8_kernel_gradient(x, params, g, {}, finish)),
+    EXPECT_EQ(values_or_none(int8_kernel_gradient(x, params, measured, {}, finish)),
               naive_kernel(c, x, params, g))
         << seed;
     EXPECT_EQ(finished, c.channels);
@@ -366,13 +373,13 @@ TEST(Int8Gradients, OfManyImagesAreTheSumOfParts) {
   expect_sum_of_parts(
       c, c.patch() * outputs, c.input_shape(), c.output_shape(),
       [&](const auto& x, const QuantParams& params, const Tensor& g) {
-        return int8_kernel_gradient(c, x, params, g, {}, {});
+        return int8_kernel_gradient(c, x, params, measured_images(g), {}, {});
       },
       naive_kernel);
   expect_sum_of_parts(
       c, c.patch() * outputs, c.output_shape(), c.input_shape(),
       [&](const auto& x, const QuantParams& params, const Tensor& g) {
-        return int8_transposed_kernel_gradient(c, x, params, g, {}, {});
+        return int8_transposed_kernel_gradient(c, x, params, measured_images(g), {}, {});
       },
       naive_transposed_kernel);
 }
@@ -390,10 +397,13 @@ TEST(Int8Gradients, AreZeroWhereScalesWouldLeaveFloat) {
     ASSERT_TRUE(found);
     for (const float value : found->span()) EXPECT_EQ(value, 0.0F);
   };
-  expect_zeros(int8_input_gradient(c, g, {weights, scales}, {}));
-  expect_zeros(int8_kernel_gradient(c, codes, params, g, {}, {}));
-  expect_zeros(int8_depthwise_input_gradient(depthwise, g, {weights.first(2), scales}, {}));
-  expect_zeros(int8_depthwise_kernel_gradient(depthwise, codes, params, g, {}, {}));
+  const MeasuredGradient measured = measured_images(g);
+  expect_zeros(int8_input_gradient(c, measured, {weights, scales}, {}));
+  expect_zeros(int8_kernel_gradient(c, codes, params, measured, {}, {}));
+  const Int8Gradients both = int8_depthwise_gradients(
+      depthwise, measured, {weights.first(2), scales}, {codes, params, true, {}, {}, {}});
+  expect_zeros(both.input);
+  expect_zeros(both.kernel);
 }
 
 /// The rows of a product that padding makes of one image are more than a product takes.
@@ -403,17 +413,54 @@ TEST(Int8Gradients, AreNoneOfImagesWithMorePaddingThanAProductTakes) {
                          .images = 1};
   const std::vector<std::int8_t> x(30000, 1);
   EXPECT_FALSE(int8_kernel_gradient(c, x, QuantParams::per_tensor(0.02F, 3),
-                                    Tensor::zeros(c.output_shape()), {}, {}));
+                                    measured_images(Tensor::zeros(c.output_shape())), {}, {}));
 }
 
-TEST(Int8Gradients, AreNoneWhereAValueIsNotFinite) {
-  const QuantParams params = QuantParams::per_tensor(0.02F, 3);
-  const std::vector<std::int8_t> codes(12, 1);
-  const std::vector<float> scales = {0.5F};
+/// Rows, units and blocks off the vector width, of values of which some are masked.
+TEST(MeasuredGradient, HasMaskedValuesTheirMagnitudesByBlockAndSums) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Draw draw(seed);
+    const Index rows = draw.between(1, 300);
+    const Index units = draw.between(0, 1) == 0 ? draw.between(1, 9) : draw.between(60, 140);
+    const Index block = draw.between(Index{1}, rows);
+    const Tensor g = drawn_gradient({rows, units}, draw);
+    const std::shared_ptr<std::int8_t[]> inside(
+        new std::int8_t[static_cast<std::size_t>(g.size())]);
+    for (Index i = 0; i < g.size(); ++i) inside[i] = draw.between(0, 2) > 0 ? 1 : 0;
+
+    std::vector<float> values;
+    std::vector<float> largest(static_cast<std::size_t>(divided_up(rows, block) * units));
+    std::vector<double> sums(static_cast<std::size_t>(units));
+    for (Index i = 0; i < g.size(); ++i) {
+      values.push_back(inside[i] != 0 ? g.data()[i] : 0.0F);
+      float& most = largest[static_cast<std::size_t>(i / units / block * units + i % units)];
+      most = std::max(most, std::abs(values.back()));
+      sums[static_cast<std::size_t>(i % units)] += double{values.back()};
+    }
+    for (const bool in_place : {false, true}) {
+      const Tensor own = Tensor::from(g.shape(), values_or_none(g));
+      const MeasuredGradient found(inside, own, in_place ? own : Tensor(g.shape()), block);
+      EXPECT_EQ(values_or_none(found.values()), values);
+      for (Index n = 0; n < divided_up(rows, block); ++n) {
+        const auto* const expected = largest.data() + n * units;
+        EXPECT_TRUE(
+            std::ranges::equal(found.largest(n), std::span(expected, found.largest(n).size())));
+      }
+      for (std::size_t u = 0; u < sums.size(); ++u) {
+        EXPECT_NEAR(found.bias().data()[u], sums[u], 1e-9) << "unit " << u;
+      }
+    }
+    const Tensor masked = Tensor::from(g.shape(), values);
+    EXPECT_EQ(MeasuredGradient(masked, block).all().scales,
+              MeasuredGradient(masked, rows).all().scales);
+  }
+}
+
+TEST(MeasuredGradient, SaysWhetherAllValuesAreFinite) {
+  EXPECT_TRUE(MeasuredGradient(Tensor::from({3, 2}, {1, 2, 3, 4, 5, 6}), 2).is_finite());
   for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
-    const Tensor g = Tensor::from({3, 2}, {1, 2, bad, 4, 5, 6});
-    EXPECT_FALSE(int8_input_gradient(g, {std::span(codes).first(8), scales}, {}));
-    EXPECT_FALSE(int8_kernel_gradient(codes, params, g, {}, {}));
+    EXPECT_FALSE(MeasuredGradient(Tensor::from({3, 2}, {1, 2, bad, 4, 5, 6}), 2).is_finite());
   }
 }
 

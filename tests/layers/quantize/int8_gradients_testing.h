@@ -2,10 +2,13 @@
 
 #include <octet/core/conv2d_geometry.h>
 #include <octet/core/tensor.h>
+#include <octet/layers/quantize/int8_gradients.h>
+#include <octet/layers/quantize/measured_gradient.h>
 #include <octet/tests/core/draw.h>
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 // Draws operands for tests of the products of Backward::int8.
@@ -30,6 +33,15 @@ inline Tensor drawn_gradient(const Shape& shape, Draw& draw) {
     value = draw.between(0, 3) == 0 ? 0.0F : draw.uniform(-1e-3F, 1e-3F);
   }
   return g;
+}
+
+/// g [images, height, width, units], measured image by image.
+inline MeasuredGradient measured_images(const Tensor& g) { return {g, g.dim(1) * g.dim(2)}; }
+
+/// A kernel [inputs, units] as the forward pass packs it.
+inline PackedS8 packed_units(std::span<const std::int8_t> kernel, Index units) {
+  const Index inputs = static_cast<Index>(kernel.size()) / units;
+  return {transposed_matrix(kernel, inputs).data(), units, inputs};
 }
 
 inline float scale_of(const std::vector<float>& scales, Index unit) {

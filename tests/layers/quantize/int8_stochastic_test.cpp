@@ -53,10 +53,11 @@ Kind product() {
       c,
       false,
       [=](const Tensor& g, const QuantizedKernel& kernel, const GradientRounding& rounding) {
-        return int8_input_gradient(g.reshape(rows), kernel, rounding);
+        return int8_input_gradient(MeasuredGradient(g.reshape(rows), 3),
+                                   packed_units(kernel.values, c.filters), kernel.scales, rounding);
       },
       [=](auto x, const auto& params, const Tensor& g, const auto& rounding) {
-        return int8_kernel_gradient(x, params, g.reshape(rows), rounding, {});
+        return int8_kernel_gradient(x, params, MeasuredGradient(g.reshape(rows), 3), rounding, {});
       },
       [=](const Tensor& kernel, const Tensor& g) { return conv2d_input_gradient(c, kernel, g); },
       [=](const Tensor& x, const Tensor& g) { return conv2d_kernel_gradient(c, x, g); }};
@@ -70,10 +71,10 @@ Kind convolution() {
       c,
       false,
       [=](const Tensor& g, const QuantizedKernel& kernel, const GradientRounding& rounding) {
-        return int8_input_gradient(c, g, kernel, rounding);
+        return int8_input_gradient(c, measured_images(g), kernel, rounding);
       },
       [=](auto x, const auto& params, const Tensor& g, const auto& rounding) {
-        return int8_kernel_gradient(c, x, params, g, rounding, {});
+        return int8_kernel_gradient(c, x, params, measured_images(g), rounding, {});
       },
       [=](const Tensor& kernel, const Tensor& g) { return conv2d_input_gradient(c, kernel, g); },
       [=](const Tensor& x, const Tensor& g) { return conv2d_kernel_gradient(c, x, g); }};
@@ -82,15 +83,29 @@ Kind convolution() {
 Kind depthwise() {
   Draw draw(4);
   const Conv2DGeometry c = drawn_depthwise(draw);
+  // The gradient that is not looked at is computed from zeros.
+  const auto gradients = [=](std::span<const std::int8_t> x, const QuantParams& params,
+                             const QuantizedKernel& kernel, const Tensor& g,
+                             const GradientRounding& rounding) {
+    return int8_depthwise_gradients(c, measured_images(g), kernel,
+                                    {x, params, true, {}, rounding, {}});
+  };
+  const std::vector<std::int8_t> zeros(
+      static_cast<std::size_t>(std::max(c.input_shape().size(), c.kernel_shape().size())));
+  const std::vector<float> scales = {1.0F};
   return {
       "depthwise",
       c,
       false,
       [=](const Tensor& g, const QuantizedKernel& kernel, const GradientRounding& rounding) {
-        return int8_depthwise_input_gradient(c, g, kernel, rounding);
+        return gradients(zeros, QuantParams::per_tensor(1.0F, 0), kernel, g, rounding).input;
       },
       [=](auto x, const auto& params, const Tensor& g, const auto& rounding) {
-        return int8_depthwise_kernel_gradient(c, x, params, g, rounding, {});
+        return gradients(x, params,
+                         {std::span(zeros).first(static_cast<std::size_t>(c.kernel_shape().size())),
+                          scales},
+                         g, rounding)
+            .kernel;
       },
       [=](const Tensor& kernel, const Tensor& g) {
         return depthwise_conv2d_input_gradient(c, kernel, g);
@@ -105,10 +120,10 @@ Kind transposed() {
           c,
           true,
           [=](const Tensor& g, const QuantizedKernel& kernel, const GradientRounding& rounding) {
-            return int8_transposed_input_gradient(c, g, kernel, rounding);
+            return int8_transposed_input_gradient(c, measured_images(g), kernel, rounding);
           },
           [=](auto x, const auto& params, const Tensor& g, const auto& rounding) {
-            return int8_transposed_kernel_gradient(c, x, params, g, rounding, {});
+            return int8_transposed_kernel_gradient(c, x, params, measured_images(g), rounding, {});
           },
           [=](const Tensor& kernel, const Tensor& g) {
             return transposed_conv2d_input_gradient(c, swapped(kernel), g);
