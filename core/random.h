@@ -29,6 +29,8 @@ class Random {
 
   /// The i-th uniform float in [0, 1), a multiple of 2^-24.
   float uniform(std::uint64_t i) const;
+  /// Writes the uniform floats from number `first` on, faster than one by one.
+  void uniforms(std::uint64_t first, std::span<float> out) const;
 
   /// The i-th number of the standard normal distribution (Box-Muller).
   float normal(std::uint64_t i) const;

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 namespace octet {
@@ -20,14 +19,17 @@ namespace {
 
 /// Rounds each value up with the probability of its fraction: values[i] by number first + i.
 void round_at_random(std::span<float> values, const Random& random, std::uint64_t first) {
-  std::array<std::uint32_t, 4> words{};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t at = first + i;
-    if (i == 0 || at % words.size() == 0) words = random.block(at / words.size());
-    const float below = std::floor(values[i]);
-    // In [0, 1), a multiple of 2^-24.
-    const float drawn = static_cast<float>(words[at % words.size()] >> 8) * 0x1.0p-24F;
-    values[i] = below + (drawn < values[i] - below ? 1.0F : 0.0F);
+  std::array<float, 256> drawn{};
+  for (std::size_t at = 0; at < values.size(); at += drawn.size()) {
+    const std::size_t count = std::min(drawn.size(), values.size() - at);
+    float* const part = values.data() + at;
+    random.uniforms(first + at, {drawn.data(), count});
+    for (std::size_t i = 0; i < count; ++i) {
+      // Magnitudes are at most 127: floor() by a conversion, which vectors have.
+      const auto whole = static_cast<float>(static_cast<std::int32_t>(part[i]));
+      const float below = whole - (whole > part[i] ? 1.0F : 0.0F);
+      part[i] = below + (drawn[i] < part[i] - below ? 1.0F : 0.0F);
+    }
   }
 }
 

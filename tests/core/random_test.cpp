@@ -42,6 +42,20 @@ TEST(Random, FillsAreTheIndexedNumbersOnAnyNumberOfThreads) {
   }
 }
 
+TEST(Random, ManyUniformNumbersAreTheSingleOnes) {
+  const Random random(7, 9);
+  // From within a block, from within the vectors of blocks, and past the lower half of the counter.
+  for (const std::uint64_t first : {0UL, 1UL, 3UL, 62UL, (1UL << 34) - 5}) {
+    for (const std::size_t size : {0U, 1U, 3U, 63U, 64U, 65U, 200U}) {
+      std::vector<float> found(size);
+      random.uniforms(first, found);
+      for (std::size_t i = 0; i < size; ++i) {
+        ASSERT_EQ(found[i], random.uniform(first + i)) << "number " << first + i;
+      }
+    }
+  }
+}
+
 TEST(Random, UniformMomentsAndRange) {
   const Tensor x = Tensor::uniform({100000}, Random(1));
   double mean = 0.0;

@@ -131,6 +131,9 @@ TEST_F(Mpi, SameBytesOfAConvolutionalNetwork) {
   expect_same({"--data", path("images"), "--network", "resnet8", "--epochs", "1", "--qat-epochs",
                "1", "--batch", "8", "--shards", "4"},
               {2, 4});
+  expect_same({"--data", path("images"), "--network", "dscnn", "--epochs", "1", "--qat-epochs", "1",
+               "--batch", "8", "--shards", "4", "--backward", "int8"},
+              {2, 4});
 }
 
 TEST_F(Mpi, SameBytesWithCodedGradients) {

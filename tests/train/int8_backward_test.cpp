@@ -1,6 +1,7 @@
 // Training with gradients in integers: Backward::int8.
 
 #include <octet/core/autograd.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/reduce.h>
@@ -95,7 +96,7 @@ TEST(Int8Backward, GradientsPointWhereThoseInFloatsDo) {
   }
 }
 
-TEST(Int8Backward, TrainsToTheSameBytesOnAnyNumberOfThreads) {
+TEST(Int8Backward, TrainsToTheSameBytesOnAnyNumberOfThreadsAndCodePath) {
   const KeepThreads keep;
   const auto trained = [](Backward backward) {
     Model model = calibrated_net({});
@@ -109,6 +110,11 @@ TEST(Int8Backward, TrainsToTheSameBytesOnAnyNumberOfThreads) {
       set_num_threads(threads);
       EXPECT_EQ(trained(backward), expected) << threads << " threads";
     }
+    for (const KernelTable* table : available_kernels()) {
+      force_kernels(table);
+      EXPECT_EQ(trained(backward), expected) << to_string(table->isa);
+    }
+    force_kernels(nullptr);
     found.insert(expected);
   }
   EXPECT_EQ(found.size(), 3);

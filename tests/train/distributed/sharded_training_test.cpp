@@ -58,6 +58,7 @@ struct Case {
   std::size_t accumulate = 1;
   float rate = 0.03F;
   GradientFormat gradients = GradientFormat::float32;
+  Backward backward = Backward::float32;
 };
 
 std::vector<Case> cases() {
@@ -68,6 +69,10 @@ std::vector<Case> cases() {
           {"coded and accumulated", dense_net, 2, 0.03F, GradientFormat::int8},
           {"coded and quantized", [] { return quantize_model(dense_net()); }, 1, 0.03F,
            GradientFormat::int8},
+          {"gradients on int8", [] { return quantize_model(conv_net()); }, 1, 0.03F,
+           GradientFormat::float32, Backward::int8},
+          {"gradients on int8, at random", [] { return quantize_model(conv_net()); }, 1, 0.03F,
+           GradientFormat::float32, Backward::int8_stochastic},
           {"percentiles",
            [] {
              return quantize_model(conv_net(), {.activation_calibration = Calibration::percentile,
@@ -105,6 +110,7 @@ TrainerOptions options(const Case& one, std::size_t shards, ProcessGroup* group 
           .seed = 4,
           .shards = shards,
           .gradients = one.gradients,
+          .backward = one.backward,
           .group = group,
           .clip_norm = 0.5,
           .augment = noise()};
