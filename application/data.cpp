@@ -4,6 +4,7 @@
 #include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/frontend/log_mel.h>
+#include <octet/train/data/example_kind.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/data/load_data.h>
 
@@ -127,16 +128,17 @@ DataSplit suitable(DataSplit data, const Options& options) {
   require_labelled_for_options(data.train, options);
   require_mask_stays(data.train, {{"--shift", options.shift > 0},
                                   {"--augment", options.augmentation != Augmentation{}}});
+  const Augmentation all = all_augmentation(options);
+  as_options([&] { require_suitable(all, example_kind(data.train), data.train.example_shape()); });
   if (!data.train.sample_weights().empty() && options.augmentation.mixup > 0.0F) {
     throw command_line::UsageError(
         "--augment: expected no mixup with weights of examples, found some: it makes one of "
         "two");
   }
   if (options.task == Task::reconstruction) {
-    as_options(
-        [&] { require_unmoved_targets(all_augmentation(options), data.train.example_shape()); });
+    as_options([&] { require_unmoved_targets(all, data.train.example_shape()); });
   } else if (data.train.outputs() == 1 && !data.train.has_labels()) {
-    as_options([&] { require_unmoved_targets(options.augmentation, data.train.target_shape()); });
+    as_options([&] { require_unmoved_targets(all, data.train.target_shape()); });
   }
   return data;
 }

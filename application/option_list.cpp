@@ -84,6 +84,17 @@ Augmentation augmentation_of(const std::string& text) {
   }
 }
 
+/// Which changes suit which examples.
+std::string augment_help() {
+  std::string text =
+      "Changes training examples at random: a .json file, or names with numbers. With --front-end, "
+      "noise, speed and time_shift change samples, in samples";
+  for (const ExampleKind kind : {ExampleKind::image, ExampleKind::sequence, ExampleKind::row}) {
+    text += fmt::format("; {}: {}", to_string(kind), fmt::join(augmentation_names(kind), ", "));
+  }
+  return text;
+}
+
 void add_files(const Adder& add, Options& o) {
   add_data(
       add.app, o.data, o.data_options,
@@ -172,8 +183,7 @@ void add_data(const Adder& add, Options& o) {
   add.app
       .add_option_function<std::string>(
           "--augment", [&o](const std::string& text) { o.augmentation = augmentation_of(text); },
-          "Changes training examples at random: a .json file, or names with numbers: " +
-              fmt::format("{}", fmt::join(augmentation_names(), ", ")))
+          augment_help())
       ->check(kFile)
       ->type_name("FILE.json|NAME=N,NAME=N,...");
   add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",

@@ -7,6 +7,7 @@
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/layers/quantize/backward.h>
+#include <octet/train/data/signal_augmentation.h>
 #include <octet/train/run/resume_command.h>
 #include <octet/train/run/sha256.h>
 
@@ -179,6 +180,7 @@ void complete(const CLI::App& app, Options& o) {
     throw CLI::ValidationError(
         "--shift", fmt::format("found {}, and {} in --augment", o.shift, o.augmentation.shift));
   }
+  o.data_options.keep_signals = changes_signals(o.augmentation);
   if (o.augmentation.mixup > 0.0F && !o.class_weights.empty()) {
     throw CLI::ValidationError(
         "--class-weights", "are for labels, found mixup in --augment, which makes shares of them");

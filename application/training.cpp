@@ -205,6 +205,7 @@ class Run {
                        .angles = &results_.gradient_angles,
                        .group = &group_,
                        .augment = changed_examples(options_, network, data_.train),
+                       .augments_signals = data_.train.signals() != nullptr,
                        .calibration_batches = calibration_batches(options_),
                        .profile = options_.profile ? &profile : nullptr,
                        .metadata = results_.example_metadata,

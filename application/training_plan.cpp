@@ -1,8 +1,10 @@
 #include "training_plan.h"
 
 #include <fmt/format.h>
+#include <octet/frontend/log_mel.h>
 #include <octet/layers/quantize/backward.h>
 #include <octet/train/callbacks.h>
+#include <octet/train/data/signal_augmentation.h>
 
 #include <algorithm>
 #include <memory>
@@ -26,9 +28,13 @@ Schedule schedule(const Options& options, const Dataset& data, bool falls, int e
 
 Augment changed_examples(const Options& options, const Model& network, const Dataset& train) {
   const Augmentation all = all_augmentation(options);
-  if (!mixes_labels(options, train)) return augment(all);
-  // It may have more of them than the data has classes.
-  return augment(all, std::max(train.classes(), static_cast<int>(network.output_shape().dim(-1))));
+  // The network may have more classes than the data has.
+  const int classes =
+      mixes_labels(options, train)
+          ? std::max(train.classes(), static_cast<int>(network.output_shape().dim(-1)))
+          : 0;
+  if (train.signals() == nullptr) return augment(all, classes);
+  return augment_signals(all, LogMel::parse(train.front_end()), classes);
 }
 
 Schedule float_schedule(const Options& options, const Dataset& data) {

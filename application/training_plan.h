@@ -18,7 +18,7 @@
 namespace octet::application {
 
 /// Changes examples as --augment and --shift say; empty where they stay as they are, so that
-/// batches are not copied. Mixed labels have a share for each output value of the network.
+/// batches are not copied. Of a set that keeps its signals it changes those. Mixed labels have a share for each output value of the network.
 Augment changed_examples(const Options& options, const Model& network, const Dataset& train);
 
 /// The rates of the epochs in float, and of those with quantization in the loop.

@@ -198,6 +198,7 @@ LoaderOptions Trainer::loader_options() const {
           .shuffle = options_.shuffle,
           .seed = options_.seed,
           .augment = options_.augment,
+          .augments_signals = options_.augments_signals,
           .shards = options_.shards,
           .own_shards = tree.own()};
 }

@@ -90,6 +90,8 @@ struct TrainerOptions {
   /// Changes each training batch, e.g. augment_images(). Runs inside the parallel region: see
   /// Callback.
   Augment augment{};
+  /// LoaderOptions::augments_signals.
+  bool augments_signals = false;
   /// Learning-rate multiplier for learned quantizer parameters, see learned_scales(). Parameters
   /// in a group of the optimizer have the group's rate instead.
   float learned_scale_rate = 0.1F;

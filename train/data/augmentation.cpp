@@ -19,25 +19,43 @@ using detail::stream_of;
 
 constexpr double kMostSteps = 1 << 30;
 
-/// Calls visit(name, member, least, most) for every member.
+/// A member of Augmentation: its name, its range, and the kinds of examples that it suits.
+struct Change {
+  std::string_view name;
+  double least;
+  double most;
+  unsigned kinds;
+
+  bool suits(ExampleKind kind) const { return (kinds & bit_of(kind)) != 0; }
+  static constexpr unsigned bit_of(ExampleKind kind) { return 1U << static_cast<unsigned>(kind); }
+};
+
+constexpr unsigned kColours = Change::bit_of(ExampleKind::image);
+constexpr unsigned kImages = kColours | Change::bit_of(ExampleKind::matrix);
+constexpr unsigned kSequences = Change::bit_of(ExampleKind::sequence) |
+                                Change::bit_of(ExampleKind::signal) |
+                                Change::bit_of(ExampleKind::matrix);
+constexpr unsigned kAll = ~0U;
+
+/// Calls visit(change, member) for every member.
 template <class Visit>
 void for_each_change(const Visit& visit) {
-  visit("rotate", &Augmentation::rotate, 0.0, 180.0);
-  visit("scale", &Augmentation::scale, 0.0, 10.0);
-  visit("crop", &Augmentation::crop, 0.0, 0.95);
-  visit("shift", &Augmentation::shift, 0.0, kMostSteps);
-  visit("flip", &Augmentation::flip, 0.0, 1.0);
-  visit("cutout", &Augmentation::cutout, 0.0, kMostSteps);
-  visit("brightness", &Augmentation::brightness, 0.0, 1.0);
-  visit("contrast", &Augmentation::contrast, 0.0, 1.0);
-  visit("saturation", &Augmentation::saturation, 0.0, 1.0);
-  visit("speed", &Augmentation::speed, 0.0, 10.0);
-  visit("time_shift", &Augmentation::time_shift, 0.0, kMostSteps);
-  visit("time_mask", &Augmentation::time_mask, 0.0, kMostSteps);
-  visit("frequency_mask", &Augmentation::frequency_mask, 0.0, kMostSteps);
-  visit("noise", &Augmentation::noise, 0.0, 1e6);
-  visit("mixup", &Augmentation::mixup, 0.0, 100.0);
-  visit("fill", &Augmentation::fill, -1e6, 1e6);
+  visit(Change{"rotate", 0.0, 180.0, kImages}, &Augmentation::rotate);
+  visit(Change{"scale", 0.0, 10.0, kImages}, &Augmentation::scale);
+  visit(Change{"crop", 0.0, 0.95, kImages}, &Augmentation::crop);
+  visit(Change{"shift", 0.0, kMostSteps, kImages}, &Augmentation::shift);
+  visit(Change{"flip", 0.0, 1.0, kImages}, &Augmentation::flip);
+  visit(Change{"cutout", 0.0, kMostSteps, kImages}, &Augmentation::cutout);
+  visit(Change{"brightness", 0.0, 1.0, kImages}, &Augmentation::brightness);
+  visit(Change{"contrast", 0.0, 1.0, kImages}, &Augmentation::contrast);
+  visit(Change{"saturation", 0.0, 1.0, kColours}, &Augmentation::saturation);
+  visit(Change{"speed", 0.0, 10.0, kSequences}, &Augmentation::speed);
+  visit(Change{"time_shift", 0.0, kMostSteps, kSequences}, &Augmentation::time_shift);
+  visit(Change{"time_mask", 0.0, kMostSteps, kSequences}, &Augmentation::time_mask);
+  visit(Change{"frequency_mask", 0.0, kMostSteps, kSequences}, &Augmentation::frequency_mask);
+  visit(Change{"noise", 0.0, 1e6, kAll}, &Augmentation::noise);
+  visit(Change{"mixup", 0.0, 100.0, kAll}, &Augmentation::mixup);
+  visit(Change{"fill", -1e6, 1e6, kAll}, &Augmentation::fill);
 }
 
 void add_noise(const Augmentation& how, Tensor& features, const Random& random) {
@@ -131,21 +149,39 @@ void require_rank(const Tensor& features, std::initializer_list<Index> ranks, co
 
 std::vector<std::string_view> augmentation_names() {
   std::vector<std::string_view> names;
-  for_each_change([&](std::string_view name, auto, double, double) { names.push_back(name); });
+  for_each_change([&](const Change& change, auto) { names.push_back(change.name); });
   return names;
+}
+
+std::vector<std::string_view> augmentation_names(ExampleKind kind) {
+  std::vector<std::string_view> names;
+  for_each_change([&](const Change& change, auto) {
+    if (change.suits(kind)) names.push_back(change.name);
+  });
+  return names;
+}
+
+void require_suitable(const Augmentation& augmentation, ExampleKind kind, const Shape& example) {
+  for_each_change([&](const Change& change, auto member) {
+    if (change.suits(kind) || augmentation.*member == Augmentation().*member) return;
+    throw InvalidArgument(
+        fmt::format("augment: {}: expected a change that suits {}, which are {}, found examples {}",
+                    change.name, to_string(kind), fmt::join(augmentation_names(kind), ", "),
+                    example.to_string()));
+  });
 }
 
 void set_augmentation(Augmentation& augmentation, std::string_view name, double value) {
   bool is_known = false;
-  for_each_change([&](std::string_view own, auto member, double least, double most) {
-    if (own != name) return;
+  for_each_change([&](const Change& change, auto member) {
+    if (change.name != name) return;
     is_known = true;
     using Kind = std::remove_reference_t<decltype(augmentation.*member)>;
     const bool is_whole = !std::is_integral_v<Kind> || value == std::floor(value);
-    if (!(value >= least && value <= most) || !is_whole) {
+    if (!(value >= change.least && value <= change.most) || !is_whole) {
       throw InvalidArgument(fmt::format("augment: {}: expected a {}number from {} to {}, found {}",
-                                        name, std::is_integral_v<Kind> ? "whole " : "", least, most,
-                                        value));
+                                        name, std::is_integral_v<Kind> ? "whole " : "",
+                                        change.least, change.most, value));
     }
     augmentation.*member = static_cast<Kind>(value);
   });
@@ -170,10 +206,10 @@ Augmentation parse_augmentation(std::string_view text) {
 
 std::string to_text(const Augmentation& augmentation) {
   nlohmann::json object = nlohmann::json::object();
-  for_each_change([&](std::string_view name, auto member, double, double) {
+  for_each_change([&](const Change& change, auto member) {
     if (augmentation.*member != Augmentation().*member) {
       // As it was written: 0.1, not the double next to 0.1f.
-      object[std::string(name)] = std::stod(fmt::format("{}", augmentation.*member));
+      object[std::string(change.name)] = std::stod(fmt::format("{}", augmentation.*member));
     }
   });
   return object.dump();
@@ -205,8 +241,8 @@ void require_unmoved_targets(const Augmentation& augmentation, const Shape& targ
 Augment augment(const Augmentation& augmentation, int classes) {
   // Numbers that were set without set_augmentation().
   Augmentation checked;
-  for_each_change([&](std::string_view name, auto member, double, double) {
-    set_augmentation(checked, name, static_cast<double>(augmentation.*member));
+  for_each_change([&](const Change& change, auto member) {
+    set_augmentation(checked, change.name, static_cast<double>(augmentation.*member));
   });
   if (checked == Augmentation{.fill = checked.fill}) return {};
   const bool shifts = checked.shift > 0 || checked.flip > 0.0F || checked.cutout > 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/train/data/data_loader.h>
+#include <octet/train/data/example_kind.h>
 #include <octet/train/data/image_augmentation.h>
 
 #include <string>
@@ -11,7 +12,7 @@ namespace octet {
 
 /// Random changes of examples, each drawn anew for every example and epoch, in the order of the
 /// members. Images are features [height, width] or [height, width, channels], sequences [steps,
-/// features]; a spectrogram is both.
+/// features]. Which changes suit which examples says augmentation_names(ExampleKind).
 struct Augmentation {
   /// Turned around the middle by up to so many degrees, either way.
   float rotate = 0;
@@ -53,6 +54,15 @@ struct Augmentation {
 
 /// The names of the members.
 std::vector<std::string_view> augmentation_names();
+
+/// The names of the changes that suit examples of a kind: images are turned and coloured, sequences
+/// and features of signals are played faster, moved and masked, noise and mixup suit all. Arrays of
+/// two axes take what either takes.
+std::vector<std::string_view> augmentation_names(ExampleKind kind);
+
+/// Throws InvalidArgument, which names the change and lists those that suit, for one that does not
+/// suit examples of this kind, which have the shape `example`.
+void require_suitable(const Augmentation& augmentation, ExampleKind kind, const Shape& example);
 
 /// Sets a member by its name. Throws InvalidArgument for another name, which lists the names, and
 /// for a number outside its range.

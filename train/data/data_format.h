@@ -2,6 +2,7 @@
 
 #include <octet/train/data/data_options.h>
 #include <octet/train/data/dataset.h>
+#include <octet/train/data/example_kind.h>
 #include <octet/train/data/split_data.h>
 
 #include <filesystem>
@@ -37,6 +38,8 @@ struct DataFormat {
   std::vector<std::string_view> takes;
   /// Looks at names alone. Throws nothing but std::bad_alloc.
   bool (*recognizes)(const std::filesystem::path& path);
+  /// What examples of two axes are.
+  ExampleKind two_axes = ExampleKind::matrix;
   LoadedData (*load)(const std::filesystem::path& path, const DataOptions& options);
   /// Whether its files say their sample rate, and their loader makes features of sounds.
   bool has_rate = false;

@@ -164,6 +164,7 @@ std::span<const DataFormat> data_formats() {
           .looks = "a folder with IDX files named as those of MNIST",
           .takes = {},
           .recognizes = [](const fs::path& path) { return holds(path, is_idx_name); },
+          .two_axes = ExampleKind::image,
           .load = [](const fs::path& path, const DataOptions&) { return loaded(load_idx(path)); },
           .load_test = [](const fs::path& path, const DataOptions&) { return load_idx_test(path); },
       },
@@ -172,6 +173,7 @@ std::span<const DataFormat> data_formats() {
           .looks = "a folder with data_batch_1.bin to data_batch_5.bin and test_batch.bin",
           .takes = {},
           .recognizes = [](const fs::path& path) { return holds(path, is_cifar10_name); },
+          .two_axes = ExampleKind::image,
           .load = [](const fs::path& path,
                      const DataOptions&) { return loaded(load_cifar10(path)); },
           .load_test = [](const fs::path& path,
@@ -192,6 +194,7 @@ std::span<const DataFormat> data_formats() {
               with_signals(with_skips({"target-column", "numbers", "group-column", "weight-column",
                                        "columns", "ignore", "window", "hop", "class-names"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
+          .two_axes = ExampleKind::sequence,
           .load = load_csv_data,
       },
       DataFormat{
@@ -200,6 +203,7 @@ std::span<const DataFormat> data_formats() {
           .takes = with_signals(with_skips({"columns", "ignore", "window", "hop", "class-names",
                                             "class-from", "length", "padding"})),
           .recognizes = is_csv_folder,
+          .two_axes = ExampleKind::sequence,
           .load = load_csv_folder,
       },
       DataFormat{
@@ -209,6 +213,7 @@ std::span<const DataFormat> data_formats() {
                                "front-end", "frame", "frame-hop", "mel-channels", "cepstra",
                                "max-data-bytes"}),
           .recognizes = is_wav_folder,
+          .two_axes = ExampleKind::sequence,
           .load = load_wav_folder,
           .has_rate = true,
       },
@@ -218,6 +223,7 @@ std::span<const DataFormat> data_formats() {
           .takes =
               with_skips({"class-names", "class-from", "image-size", "grey", "max-data-bytes"}),
           .recognizes = is_image_folder,
+          .two_axes = ExampleKind::image,
           .load = load_image_folder,
       },
       DataFormat{
@@ -225,6 +231,7 @@ std::span<const DataFormat> data_formats() {
           .looks = "a .ts file",
           .takes = with_signals(with_skips({"class-names", "length", "padding"})),
           .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
+          .two_axes = ExampleKind::sequence,
           .load =
               [](const fs::path& path, const DataOptions& options) {
                 SkippedExamples skipped(options.skip_bad);
@@ -238,6 +245,7 @@ std::span<const DataFormat> data_formats() {
           .looks = "a folder with NAME_TRAIN.ts and NAME_TEST.ts",
           .takes = with_signals({"class-names", "length", "padding", "skip-bad"}),
           .recognizes = [](const fs::path& path) { return holds(path, is_ts_name); },
+          .two_axes = ExampleKind::sequence,
           .load =
               [](const fs::path& path, const DataOptions& options) {
                 return with_length(loaded(load_ts_folder(path, options)), options);

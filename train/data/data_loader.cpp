@@ -4,6 +4,8 @@
 #include <octet/train/data/read_ahead.h>
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <utility>
 
 namespace octet {
@@ -22,9 +24,31 @@ struct Cut {
   std::size_t batch_size;
   std::size_t shards;
   IndexRange own;
+  bool of_signals;
+
+  explicit Cut(const LoaderOptions& options)
+      : batch_size(options.batch_size),
+        shards(options.shards),
+        own(options.own_shards),
+        of_signals(options.augments_signals) {}
 };
 
-/// Own shards of batch `number` of a set in the order `order`, or as it stands where that is null.
+/// Examples [begin, end) of a set in the order `order`, or as it stands where that is null.
+Batch batch_of(const Dataset& set, const std::vector<std::uint32_t>* order, bool of_signals,
+               std::size_t begin, std::size_t end) {
+  if (order == nullptr && !of_signals) return set.batch(begin, end);
+  std::vector<std::uint32_t> in_place;
+  if (order == nullptr) {
+    in_place.resize(end - begin);
+    std::iota(in_place.begin(), in_place.end(), static_cast<std::uint32_t>(begin));
+  }
+  const std::span<const std::uint32_t> rows =
+      order == nullptr ? std::span<const std::uint32_t>(in_place)
+                       : std::span<const std::uint32_t>(*order).subspan(begin, end - begin);
+  return of_signals ? set.signal_batch(rows) : set.batch(rows);
+}
+
+/// Own shards of batch `number` of a set, in the order of batch_of().
 std::vector<Batch> shards_of(const Dataset& set, const std::vector<std::uint32_t>* order,
                              const Cut& cut, std::size_t number) {
   // No overflow: number * batch_size < set.size().
@@ -35,11 +59,8 @@ std::vector<Batch> shards_of(const Dataset& set, const std::vector<std::uint32_t
     const IndexRange part = part_of(rows, cut.shards, shard);
     if (part.empty()) {
       result.emplace_back();
-    } else if (order == nullptr) {
-      result.push_back(set.batch(first + part.begin, first + part.end));
     } else {
-      result.push_back(set.batch(
-          std::span<const std::uint32_t>(*order).subspan(first + part.begin, part.size())));
+      result.push_back(batch_of(set, order, cut.of_signals, first + part.begin, first + part.end));
     }
   }
   return result;
@@ -73,6 +94,13 @@ DataLoader::DataLoader(const Dataset& dataset, LoaderOptions options)
         "DataLoader: expected a set of one input and one target to augment, found '{}' with {} and "
         "{}; augment the tensors before they become a data set",
         dataset.name(), dataset.inputs(), dataset.outputs()));
+  }
+  if (options_.augments_signals && (!options_.augment || dataset.signals() == nullptr)) {
+    throw InvalidArgument(
+        fmt::format("DataLoader: expected an augmentation of signals and a set that keeps them "
+                    "(DataOptions::keep_signals), found {} and {} in '{}'",
+                    options_.augment ? "one" : "none",
+                    dataset.signals() == nullptr ? "none" : "signals", dataset.name()));
   }
   if (options_.batch_size == 0) {
     throw InvalidArgument("DataLoader: expected a batch size of at least 1, found 0");
@@ -137,7 +165,7 @@ std::vector<Batch> DataLoader::read_ahead(std::size_t number) {
   if (!ahead_ || ahead_epoch_ != position_.epoch || ahead_->next() != number) {
     ahead_.reset();
     // The loader may be moved, and order_ replaced, while the thread reads.
-    const Cut cut{options_.batch_size, options_.shards, options_.own_shards};
+    const Cut cut(options_);
     const auto read = [set = dataset_, order = order_, cut](std::size_t i) {
       return shards_of(*set, order.get(), cut, i);
     };
@@ -172,9 +200,10 @@ bool DataLoader::next(std::vector<Batch>& shards) {
   const auto number = static_cast<std::size_t>(position_.batch);
   if (number >= batches_) return false;
   if (options_.shuffle) order_rows();
-  const Cut cut{options_.batch_size, options_.shards, options_.own_shards};
+  const bool is_read =
+      options_.augments_signals ? dataset_->signals()->is_read() : dataset_->is_read();
   std::vector<Batch> result =
-      dataset_->is_read() ? read_ahead(number) : shards_of(*dataset_, order_.get(), cut, number);
+      is_read ? read_ahead(number) : shards_of(*dataset_, order_.get(), Cut(options_), number);
   augment(result, number);
   shards = std::move(result);
   ++position_.batch;

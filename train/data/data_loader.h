@@ -30,6 +30,9 @@ struct LoaderOptions {
   /// Leaves out the last batch where it would be smaller than the others.
   bool drop_last = false;
   Augment augment = nullptr;
+  /// Gives `augment`, as features, the signals that the features of a set were made of
+  /// (Dataset::signals()), of which it makes features: see augment_signals().
+  bool augments_signals = false;
   /// How many batches a thread reads ahead of the one that is trained on, where the data set is one
   /// that is read (Dataset::from_reader()). At least 1.
   std::size_t read_ahead = 2;

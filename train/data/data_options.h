@@ -80,6 +80,9 @@ struct DataOptions {
   /// LogMelOptions::range, from kLeastSignalRange to kMostSignalRange. 0: 1 for sounds, else 32768:
   /// whole numbers, which are samples of 16 bits.
   double signal_range = 0;
+  /// Whether training examples of a front end keep the signals that they were made of, for
+  /// augment_signals(). Sounds are read anew for each batch, other signals stay in memory.
+  bool keep_signals = false;
   /// Columns of CSV files, by their names, or by their numbers from 0 without a header. The target:
   /// empty for the last column; several, with commas between, for a number in each.
   std::string target_column{};

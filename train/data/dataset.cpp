@@ -277,6 +277,15 @@ Dataset Dataset::with_front_end(std::string description) && {
   return std::move(*this);
 }
 
+Dataset Dataset::with_signals(Dataset signals) && {
+  if (signals.size() != size()) {
+    throw InvalidArgument(fmt::format("Dataset {}: expected signals of its {} examples, found {}",
+                                      name_, size(), signals.size()));
+  }
+  signals_ = std::make_shared<const Dataset>(std::move(signals));
+  return std::move(*this);
+}
+
 struct Dataset::SharedReader {
   explicit SharedReader(std::shared_ptr<DatasetReader> of) : reader(std::move(of)) {}
 

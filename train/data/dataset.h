@@ -145,6 +145,11 @@ class Dataset {
   Dataset with_front_end(std::string description) &&;
   /// Empty where there is none.
   const std::string& front_end() const { return front_end_; }
+  /// The examples with the signals [samples, axes] that their features were made of, in the same
+  /// order: LoaderOptions::augments_signals. Throws InvalidArgument for another number of them.
+  Dataset with_signals(Dataset signals) &&;
+  /// Null where they were not kept; DataOptions::keep_signals keeps them.
+  const Dataset* signals() const { return signals_.get(); }
   /// The examples with a description of how files became them.
   Dataset with_description(std::shared_ptr<const DataDescription> description) &&;
   /// Null where none was given; load_data() gives one to training examples.
@@ -176,6 +181,8 @@ class Dataset {
   /// Features and targets together: for a set with a reader, half the work of reading each.
   Batch batch(std::span<const std::uint32_t> rows) const;
   Batch batch(std::size_t begin, std::size_t end) const;
+  /// batch() with signals() in place of the features. Throws InvalidArgument where there are none.
+  Batch signal_batch(std::span<const std::uint32_t> rows) const;
 
   /// Whether the examples come from a DatasetReader.
   bool is_read() const { return reader_ != nullptr; }
@@ -205,6 +212,8 @@ class Dataset {
   void prefetch_row(std::size_t row) const;
   /// The examples row(0) to row(count - 1).
   Dataset select(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
+  /// The set, which has no reader, with those examples alone, without signals.
+  Dataset select_kept(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   /// Adds the features and targets behind the first ones, and the weights, for the examples row(0)
   /// to row(count - 1).
   void gather_more(Batch& batch, std::size_t count,
@@ -229,6 +238,7 @@ class Dataset {
   int classes_ = 0;
   std::vector<std::string> class_names_;
   std::string front_end_;
+  std::shared_ptr<const Dataset> signals_;
   std::shared_ptr<const DataDescription> description_;
   std::vector<std::int32_t> labels_;
   /// None where the targets are labels.

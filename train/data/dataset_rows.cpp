@@ -81,6 +81,19 @@ Batch Dataset::batch(std::size_t begin, std::size_t end) const {
   return read(rows);
 }
 
+Batch Dataset::signal_batch(std::span<const std::uint32_t> rows) const {
+  check_rows(rows);
+  if (signals_ == nullptr) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected the signals that features were made of, found none; "
+                    "DataOptions::keep_signals keeps them",
+                    name_));
+  }
+  Batch batch{signals_->features(rows), targets(rows)};
+  gather_more(batch, rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
+  return batch;
+}
+
 std::span<const std::int32_t> Dataset::labels() const {
   if (labels_are_read()) {
     throw InvalidArgument(fmt::format(
@@ -210,7 +223,12 @@ Dataset Dataset::select_read(std::size_t count, FunctionRef<std::size_t(std::siz
 }
 
 Dataset Dataset::select(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
-  if (is_read()) return select_read(count, row);
+  Dataset result = is_read() ? select_read(count, row) : select_kept(count, row);
+  if (signals_) result.signals_ = std::make_shared<const Dataset>(signals_->select(count, row));
+  return result;
+}
+
+Dataset Dataset::select_kept(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
   const auto rows = [&](const auto& values, std::size_t width) {
     std::remove_cvref_t<decltype(values)> result;
     if (values.empty()) return result;

@@ -97,8 +97,10 @@ LoadedData load(const DataFormat& format, const fs::path& path, const DataOption
   require_front_end_options(options, format.has_rate);
   LoadedData data = format.load(path, options);
   if (options.front_end.empty() || format.has_rate) return data;
+  DataOptions how = options;
   for (Dataset* part : {&data.train, &data.test, &data.validation}) {
-    if (!part->empty()) *part = with_front_end_features(*part, options);
+    if (!part->empty()) *part = with_front_end_features(*part, how);
+    how.keep_signals = false;
   }
   return data;
 }
@@ -124,6 +126,7 @@ Dataset other_data(const DataFormat& format, LoadedData& data, const DataOptions
   }
   DataOptions how = options;
   how.skip_bad -= data.skipped.size();
+  how.keep_signals = false;
   if (!data.train.class_names().empty()) how.class_names = data.train.class_names();
   if (data.resolved && !data.resolved->columns.empty()) use_columns_of(*data.resolved, how);
   // Sounds of both parts have one rate.

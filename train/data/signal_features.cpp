@@ -166,7 +166,8 @@ Dataset with_front_end_features(const Dataset& signals, const DataOptions& optio
   Dataset features = Dataset::from_bytes(
       signals.name(), {static_cast<Index>(frames), static_cast<Index>(front_end.channels())},
       std::move(bytes), Labels(signals.size(), 0), /*classes=*/1);
-  return signals.with_features(std::move(features).with_front_end(front_end.description()));
+  features = signals.with_features(std::move(features).with_front_end(front_end.description()));
+  return options.keep_signals ? std::move(features).with_signals(signals) : features;
 }
 
 }  // namespace octet

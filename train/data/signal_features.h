@@ -38,7 +38,8 @@ std::vector<std::uint8_t> feature_bytes(const LogMel& front_end, std::span<const
 void require_front_end_options(const DataOptions& options, bool are_sounds);
 
 /// Returns the examples, signals [samples, axes], or [samples] of one axis, with the features
-/// [frames, channels] of DataOptions::front_end in place of the samples. Throws InvalidArgument as
+/// [frames, channels] of DataOptions::front_end in place of the samples, which are kept beside them
+/// with DataOptions::keep_signals. Throws InvalidArgument as
 /// front_end_of(), without a sample rate, for bytes, and for examples of another rank; FormatError
 /// as feature_bytes() and for values that leave DataOptions::signal_range, or are no whole numbers
 /// where that is 32768.

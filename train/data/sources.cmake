@@ -20,6 +20,7 @@ target_sources(octet_training PRIVATE
   data/digit_glyphs.cpp
   data/digit_pen.cpp
   data/digits.cpp
+  data/example_kind.cpp
   data/file_examples.cpp
   data/fingerprint.cpp
   data/idx.cpp
@@ -39,6 +40,7 @@ target_sources(octet_training PRIVATE
   data/sequence_changes.cpp
   data/sequence_set.cpp
   data/set_name.cpp
+  data/signal_augmentation.cpp
   data/signal_features.cpp
   data/skipped_examples.cpp
   data/sound_features.cpp

@@ -74,17 +74,44 @@ class SoundFolder {
     Sound silence = first_;
     silence.values.resize(length_ * channels_);
     if (!fits({features->features(silence, files.front().path.string()).size()})) {
-      return read_later<std::uint8_t>(files, known, features->example_shape(),
-                                      [features](const Sound& sound, const std::string& name) {
-                                        return features->features(sound, name);
-                                      })
-          .with_front_end(features->description());
+      return with_signals(
+          read_later<std::uint8_t>(files, known, features->example_shape(),
+                                   [features](const Sound& sound, const std::string& name) {
+                                     return features->features(sound, name);
+                                   })
+              .with_front_end(features->description()));
     }
     for_each(files, [&](const Sound& sound, const ClassFile& file) {
       features->add(sound, file.class_name, file.path.string());
     });
-    return std::move(*features).to_dataset(set_name(folder_));
+    return with_signals(std::move(*features).to_dataset(set_name(folder_)));
   }
+
+  /// The samples of a sound that its features are made of.
+  std::vector<float> signal_of(const Sound& sound) const {
+    std::vector<float> signal = sound.values;
+    signal.resize(length_ * channels_);
+    return signal;
+  }
+
+  /// The examples with the sounds that they were made of, if those are to be kept.
+  Dataset with_signals(Dataset features) {
+    if (!keeps_signals()) return features;
+    FileExampleSet<float> set;
+    set.files = std::move(signals_);
+    set.shape = {static_cast<Index>(length_), static_cast<Index>(channels_)};
+    set.labels = {features.labels().begin(), features.labels().end()};
+    set.classes = features.classes();
+    set.decode = [reader = reader_, size = length_ * channels_](const fs::path& path) {
+      std::vector<float> signal = reader->read_again(path).values;
+      signal.resize(size);
+      return signal;
+    };
+    return std::move(features).with_signals(Dataset::from_reader(
+        set_name(folder_), std::make_shared<DecodingReader<float>>(std::move(set))));
+  }
+
+  bool keeps_signals() const { return options_.keep_signals && !options_.front_end.empty(); }
 
   /// Examples that are no features of sounds.
   Dataset read_later(std::vector<ClassFile>& files, const std::vector<std::string>& known) {
@@ -156,11 +183,16 @@ class SoundFolder {
 
   template <class Take>
   void for_each(std::vector<ClassFile>& files, const Take& take) {
+    signals_.clear();
     std::erase_if(files, [&](const ClassFile& file) {
       Sound sound;
       if (!read_one(*reader_, file, sound)) return true;
       samples_ = sound.values.size() / channels_;
       take(sound, file);
+      if (keeps_signals()) {
+        const std::vector<float> signal = signal_of(sound);
+        signals_.push_back({file.path, hash_of_values(std::span<const float>(signal))});
+      }
       return false;
     });
     require_read(folder_.string(), files.size());
@@ -184,6 +216,8 @@ class SoundFolder {
   std::size_t samples_ = 0;
   /// The rate and the channels of the first sound, without its values.
   Sound first_;
+  /// The files that features were made of, where they keep their sounds.
+  std::vector<DecodedFile> signals_;
   /// The samples of an example, or of what its features are made of.
   std::size_t length_ = 0;
 };

@@ -1,12 +1,20 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/augmentation.h>
+#include <octet/train/data/data_description.h>
+#include <octet/train/data/example_kind.h>
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <memory>
 #include <numeric>
 #include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace octet::test::augmentation_test {
 namespace {
@@ -343,6 +351,69 @@ TEST(Augmentation, IsReadFromTextOrRefused) {
         fmt::format("augment: {}: expected targets that have no places", name));
     targets = Targets(name == "frequency_mask" ? drawn({2, 3, 4}) : drawn({2, 3}));
     EXPECT_NO_THROW(augment(one)(features, targets, Random(1))) << name;
+  }
+}
+
+TEST(Augmentation, ChangesThatDoNotSuitAKindOfExampleAreNamed) {
+  using Names = std::vector<std::string_view>;
+  const Names of_images = {"rotate", "scale",  "crop",       "shift",
+                           "flip",   "cutout", "brightness", "contrast"};
+  const Names of_time = {"speed", "time_shift", "time_mask", "frequency_mask"};
+  const Names of_all = {"noise", "mixup", "fill"};
+  const auto joined = [](std::initializer_list<Names> parts) {
+    Names all;
+    for (const Names& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  };
+  for (const auto& [kind, shape, suitable] :
+       {std::tuple{ExampleKind::image, Shape{8, 8, 3}, joined({of_images, {"saturation"}, of_all})},
+        std::tuple{ExampleKind::sequence, Shape{8, 3}, joined({of_time, of_all})},
+        std::tuple{ExampleKind::signal, Shape{8, 3}, joined({of_time, of_all})},
+        std::tuple{ExampleKind::matrix, Shape{8, 3}, joined({of_images, of_time, of_all})},
+        std::tuple{ExampleKind::row, Shape{8}, of_all},
+        std::tuple{ExampleKind::volume, Shape{8, 8, 3, 2}, of_all}}) {
+    EXPECT_EQ(augmentation_names(kind), suitable) << to_string(kind);
+    for (const std::string_view name : augmentation_names()) {
+      Augmentation one;
+      set_augmentation(one, name, name == "flip" || name == "crop" ? 0.5 : 1.0);
+      const auto check = [&, kind = kind, shape = shape] { require_suitable(one, kind, shape); };
+      if (std::ranges::find(suitable, name) != suitable.end()) {
+        EXPECT_NO_THROW(check()) << name << " of " << to_string(kind);
+        continue;
+      }
+      expect_mentions(
+          message_of<InvalidArgument>(check),
+          fmt::format("augment: {}: expected a change that suits {}, which are {}, "
+                      "found examples {}",
+                      name, to_string(kind), fmt::join(suitable, ", "), shape.to_string()));
+    }
+  }
+}
+
+TEST(Augmentation, AKindIsThatOfTheFormatWhereTheShapeLeavesItOpen) {
+  const auto kind = [](const Shape& shape, const char* format) {
+    Dataset set = Dataset::from_floats(
+        "set", shape, std::vector<float>(static_cast<std::size_t>(shape.size())), {0}, 1);
+    if (format != nullptr) {
+      set = std::move(set).with_description(
+          std::make_shared<const DataDescription>(DataDescription{.format = format}));
+    }
+    return example_kind(set);
+  };
+  for (const auto& [shape, format, expected] :
+       {std::tuple{Shape{4}, "CSV", ExampleKind::row},
+        {Shape{4, 2}, "CSV", ExampleKind::sequence},
+        {Shape{4, 2}, "WAV", ExampleKind::sequence},
+        {Shape{4, 2}, ".ts", ExampleKind::sequence},
+        {Shape{4, 2}, "UEA folder", ExampleKind::sequence},
+        {Shape{4, 2}, "CSV folder", ExampleKind::sequence},
+        {Shape{4, 2}, "IDX", ExampleKind::image},
+        {Shape{4, 2, 1}, "images", ExampleKind::image},
+        {Shape{4, 2}, "NumPy", ExampleKind::matrix},
+        {Shape{4, 2}, nullptr, ExampleKind::matrix},
+        {Shape{4, 2, 3}, "NumPy", ExampleKind::image},
+        {Shape{4, 2, 3, 1}, "NumPy", ExampleKind::volume}}) {
+    EXPECT_EQ(kind(shape, format), expected) << shape.to_string() << (format ? format : "");
   }
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <octet/train/data/dataset.h>
+
+#include <string_view>
+
+namespace octet {
+
+/// What the values of an example stand for, which decides the changes that suit it.
+enum class ExampleKind {
+  image,     ///< [height, width] or [height, width, channels].
+  sequence,  ///< [steps, features].
+  signal,    ///< Features [frames, channels] that a front end makes of [samples, axes].
+  matrix,    ///< An array of two axes: an image or a sequence, nothing says which.
+  row,       ///< Numbers side by side.
+  volume     ///< More axes than an image has.
+};
+
+/// Every kind of example.
+inline constexpr ExampleKind kExampleKinds[] = {ExampleKind::image,  ExampleKind::sequence,
+                                                ExampleKind::signal, ExampleKind::matrix,
+                                                ExampleKind::row,    ExampleKind::volume};
+
+/// "images", "sequences", "features of signals", "arrays of two axes", "rows of numbers" or "arrays
+/// of four axes or more".
+std::string_view to_string(ExampleKind kind);
+
+/// The kind of a set's examples, by its front end, their shape and the format of its description.
+ExampleKind example_kind(const Dataset& data);
+
+}  // namespace octet
