@@ -218,8 +218,8 @@ void add_training(const Adder& add, Options& o) {
       "on --test-data where targets are numbers, and goes on with the best weights; a folder val "
       "beside train and test of --data is scored instead; 0: never");
   add.number("--plateau", o.plateau, kEpochs,
-             "After so many epochs in float without a better score the rate falls to a tenth; 0: "
-             "never");
+             "After so many epochs in float without a better score the rate falls to a tenth, down "
+             "to 1e-7; 0: never");
   add.choice(
       "--optimizer", {"adam", "sgd"}, "adam",
       "sgd: with Nesterov's momentum of 0.9, which wants --lr and --qat-lr about 30 times as high",

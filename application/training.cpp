@@ -248,7 +248,7 @@ class Run {
   bool train_in_float(Model& model) {
     // The checkpoints of the control hold its own weights alone.
     const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
-    const std::shared_ptr<ReduceOnPlateau> plateau = plateau_of(options_);
+    const std::shared_ptr<ReduceOnPlateau> plateau = plateau_of(options_, screen_);
     const Schedule schedule = float_schedule(options_, data_.train);
     Trainer trainer =
         make_trainer(model, plateau ? plateau->over(schedule) : schedule, options_.seed,

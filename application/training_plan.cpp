@@ -45,9 +45,12 @@ Schedule qat_schedule(const Options& options, const Dataset& data) {
   return schedule(options, data, options.qat_rate_falls, options.qat_epochs, options.qat_lr, 0.0F);
 }
 
-std::shared_ptr<ReduceOnPlateau> plateau_of(const Options& options) {
+std::shared_ptr<ReduceOnPlateau> plateau_of(const Options& options, std::FILE* screen) {
   if (options.plateau == 0) return nullptr;
-  return std::make_shared<ReduceOnPlateau>(options.plateau, PlateauOptions{.score = score_of});
+  return std::make_shared<ReduceOnPlateau>(
+      options.plateau, PlateauOptions{.score = score_of, .tell = [screen](const std::string& line) {
+                                        show(screen, line + "\n");
+                                      }});
 }
 
 void add_ends(const Options& options, Trainer& trainer) {

@@ -5,6 +5,7 @@
 #include <octet/train/trainer.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,15 +19,16 @@
 namespace octet::application {
 
 /// Changes examples as --augment and --shift say; empty where they stay as they are, so that
-/// batches are not copied. Of a set that keeps its signals it changes those. Mixed labels have a share for each output value of the network.
+/// batches are not copied. Of a set that keeps its signals it changes those. Mixed labels have a
+/// share for each output value of the network.
 Augment changed_examples(const Options& options, const Model& network, const Dataset& train);
 
 /// The rates of the epochs in float, and of those with quantization in the loop.
 Schedule float_schedule(const Options& options, const Dataset& data);
 Schedule qat_schedule(const Options& options, const Dataset& data);
 
-/// Lowers the rate of the epochs in float; null without --plateau.
-std::shared_ptr<ReduceOnPlateau> plateau_of(const Options& options);
+/// Lowers the rate of the epochs in float, which it says on the screen; null without --plateau.
+std::shared_ptr<ReduceOnPlateau> plateau_of(const Options& options, std::FILE* screen);
 
 /// Adds the callbacks that say which weights the epochs in float end with.
 void add_ends(const Options& options, Trainer& trainer);

@@ -6,6 +6,7 @@
 #include <octet/train/trainer.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace octet {
@@ -18,18 +19,20 @@ constexpr const char* kDecay = "decay";
 
 ReduceOnPlateau::ReduceOnPlateau(int patience, PlateauOptions options)
     : patience_(patience), options_(std::move(options)) {
-  if (patience < 1 || !(options_.factor > 0.0F && options_.factor < 1.0F)) {
+  if (patience < 1 || !(options_.factor > 0.0F && options_.factor < 1.0F) ||
+      !(options_.min_rate >= 0.0F)) {
     throw InvalidArgument(
-        fmt::format("ReduceOnPlateau: expected a patience of at least 1 and a factor in (0, 1), "
-                    "found {} and {}",
-                    patience, options_.factor));
+        fmt::format("ReduceOnPlateau: expected a patience of at least 1, a factor in (0, 1) and a "
+                    "min_rate of 0 or more, found {}, {} and {}",
+                    patience, options_.factor, options_.min_rate));
   }
 }
 
 Schedule ReduceOnPlateau::over(Schedule base) const {
   if (!base) throw InvalidArgument("ReduceOnPlateau: expected a schedule, found an empty function");
-  return [base = std::move(base), factor = factor_](std::uint64_t step) {
-    return base(step) * *factor;
+  return [base = std::move(base), factor = factor_, least = options_.min_rate](std::uint64_t step) {
+    const float rate = base(step);
+    return std::max(rate * *factor, std::min(rate, least));
   };
 }
 
@@ -37,6 +40,7 @@ bool ReduceOnPlateau::take(const EpochRecord& record) {
   best_.take(record, options_.score, options_.min_delta);
   if (best_.waited < patience_) return false;
   best_.waited = 0;
+  if (record.learning_rate <= options_.min_rate) return false;
   *factor_ *= options_.factor;
   return true;
 }
@@ -49,8 +53,10 @@ void ReduceOnPlateau::on_fit_begin(Trainer& /*trainer*/, const History& history)
 
 void ReduceOnPlateau::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
   if (!take(record) || !trainer.is_root()) return;
-  log_info(fmt::format("plateau after epoch {}: the learning rate is now {:.3g} of its schedule",
-                       record.epoch, *factor_));
+  const std::string line = fmt::format(
+      "plateau after epoch {}: the learning rate falls from {:.3g} to {:.3g}", record.epoch,
+      record.learning_rate, std::max(record.learning_rate * options_.factor, options_.min_rate));
+  options_.tell ? options_.tell(line) : log_info(line);
 }
 
 WeightAverage::WeightAverage(float decay) : decay_(decay) {

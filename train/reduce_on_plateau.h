@@ -3,7 +3,9 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/schedule.h>
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace octet {
@@ -11,14 +13,20 @@ namespace octet {
 struct PlateauOptions {
   /// Multiplies the rate at a plateau; in (0, 1).
   float factor = 0.1F;
+  /// The learning rate below which plateaus lower none, 0 or more: a schedule's own rates below it
+  /// stay as they are.
+  float min_rate = 1e-7F;
   /// How much a score has to exceed the best one so far to count as better.
   double min_delta = 0.0;
   /// The score that is watched. Not given: loss_score, as in EarlyStoppingOptions.
   Score score{};
+  /// Takes a line about each plateau that lowers the rate, on rank 0. Not given: log_info().
+  std::function<void(const std::string& line)> tell{};
 };
 
 /// Lowers the learning rate after `patience` epochs in a row without a better score, and then waits
-/// as long again, as ReduceLROnPlateau of Keras does. The optimizer's schedule asks it:
+/// as long again, down to a least rate, as ReduceLROnPlateau of Keras does with min_lr. The
+/// optimizer's schedule asks it:
 ///
 ///     const auto plateau = std::make_shared<ReduceOnPlateau>(3);
 ///     Trainer trainer(model, Adam(plateau->over(constant_rate(1e-3F))));
@@ -27,11 +35,12 @@ struct PlateauOptions {
 /// The factor follows from the history alone, so that a resumed run has the same rates.
 class ReduceOnPlateau : public Callback {
  public:
-  /// Throws InvalidArgument for a patience below 1 and a factor outside (0, 1).
+  /// Throws InvalidArgument for a patience below 1, a factor outside (0, 1) and a min_rate below 0.
   explicit ReduceOnPlateau(int patience, PlateauOptions options = {});
 
-  /// `base` times what the plateaus so far have left of it.
+  /// `base` times factor(), but min_rate at least where `base` is more.
   Schedule over(Schedule base) const;
+  /// What the plateaus so far have left of the rate.
   float factor() const { return *factor_; }
 
   void on_fit_begin(Trainer& trainer, const History& history) override;

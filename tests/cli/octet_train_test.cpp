@@ -198,6 +198,7 @@ TEST_F(OctetTrain, AidsOfTrainingAreOptions) {
   EXPECT_EQ(found.at("patience"), 2);
   EXPECT_EQ(found.at("augment"), R"({"cutout":2.0,"noise":0.02,"shift":1.0})");
   expect_mentions(early.err, " of 40 epochs, goes on with the weights of epoch ");
+  expect_mentions(early.err, ": the learning rate falls from 0.01 to 0.001");
   // A rate that fell stands in the history.
   EXPECT_LT(found.at("epochs").at(found.at("epochs").size() - 2).at("learning_rate"), 0.0099);
   const nlohmann::json mixed = printed_json(

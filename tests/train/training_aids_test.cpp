@@ -8,6 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace octet::test::training_aids_test {
 namespace {
@@ -78,8 +82,36 @@ TEST(ReduceOnPlateauTest, LowersTheRateAlsoOfARunThatIsResumed) {
   fit(after, second, 7);
   EXPECT_EQ(bytes_of(other), bytes_of(model));
   EXPECT_THROW(ReduceOnPlateau(0), InvalidArgument);
+  EXPECT_THROW(ReduceOnPlateau(1, {.min_rate = -1.0F}), InvalidArgument);
   EXPECT_THROW(ReduceOnPlateau(1, {.factor = 1.0F}), InvalidArgument);
   EXPECT_THROW(static_cast<void>(plateau->over({})), InvalidArgument);
+}
+
+TEST(ReduceOnPlateauTest, SaysWhenItLowersTheRateAndEndsAtTheLeast) {
+  const Dataset data = clouds(40);
+  for (const auto& [least, rates, said] :
+       {std::tuple{0.002F, std::vector<float>{0.01F, 0.01F, 0.005F, 0.0025F, 0.002F, 0.002F},
+                   std::vector<std::string>{"2: the learning rate falls from 0.01 to 0.005",
+                                            "3: the learning rate falls from 0.005 to 0.0025",
+                                            "4: the learning rate falls from 0.0025 to 0.002"}},
+        // A schedule that is below it stays.
+        std::tuple{0.02F, std::vector<float>(6, 0.01F), std::vector<std::string>()}}) {
+    std::vector<std::string> lines;
+    const auto plateau = std::make_shared<ReduceOnPlateau>(
+        1, PlateauOptions{.factor = 0.5F,
+                          .min_rate = least,
+                          .score = [](const EpochRecord&) { return 1.0; },
+                          .tell = [&](const std::string& line) { lines.push_back(line); }});
+    Sequential model = small_mlp();
+    Trainer trainer(model, Adam(plateau->over(constant_rate(0.01F))), {.batch_size = 16});
+    trainer.add_callback(plateau);
+    trainer.fit(data, data, 6);
+    EXPECT_EQ(rates_of(trainer.history()), rates);
+    ASSERT_EQ(lines.size(), said.size());
+    for (std::size_t i = 0; i < said.size(); ++i) {
+      EXPECT_EQ(lines[i], "plateau after epoch " + said[i]);
+    }
+  }
 }
 
 TEST(WeightAverageTest, IsThatOfANaiveLoopOnAnyNumberOfThreadsAndResumed) {
