@@ -3,6 +3,12 @@
 #include <octet/deploy/c/plan.h>
 #include <octet/deploy/c/text.h>
 
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 // What C source says of the examples that the model was trained on: names of classes, and the
 // normalization of floats.
 
@@ -30,6 +36,21 @@ std::string list_text(const char* name, const std::vector<float>& numbers) {
       fmt::format("    static const float {}[{}] = {{\n        ", name, numbers.size());
   append_numbers(text, literals, 8);
   return text + "\n    };\n";
+}
+
+/// The numbers of a list in lines of a comment, or a word where they are left out.
+std::string comment_list(std::string_view name, const std::vector<float>& numbers,
+                         std::string_view otherwise) {
+  constexpr std::size_t kInLine = 8;
+  if (numbers.empty()) return fmt::format(" *   {:<10}{}\n", name, otherwise);
+  std::string text;
+  for (std::size_t begin = 0; begin < numbers.size(); begin += kInLine) {
+    const auto line = std::span(numbers).subspan(begin, std::min(kInLine, numbers.size() - begin));
+    const bool is_last = begin + kInLine >= numbers.size();
+    text += fmt::format(" *   {:<10}{}{}\n", begin == 0 ? name : "", fmt::join(line, ", "),
+                        is_last ? "" : ",");
+  }
+  return text;
 }
 
 /// The number of a list that belongs to value i.
@@ -89,11 +110,19 @@ std::string c_anomaly_threshold(const CPlan& plan) {
 
 std::string c_normalization_text(const CPlan& plan) {
   if (plan.normalization.empty()) return "";
+  const Normalization& n = plan.normalization;
+  Fillings f = plan.fillings();
+  f["means"] = comment_list("mean", n.mean, "0 of all");
+  f["deviations"] = comment_list("deviation", n.deviation, "1 of all");
+  f["whose"] = std::max(n.mean.size(), n.deviation.size()) > 1
+                   ? "by channel, the last axis of an example"
+                   : "of all channels";
   return fill(
-      R"( * @name@_quantize_input() takes values as they were before training normalized them, (x - mean) /
- * deviation, and does so itself.
-)",
-      plan.fillings());
+      R"( * @name@_quantize_input() is fed raw values x, as they were before training normalized them, and makes the
+ * codes of (x - mean) / deviation; codes that are made without it have to be of that, too. The numbers are,
+ * @whose@:
+@means@@deviations@)",
+      f);
 }
 
 std::string c_normalization(const CPlan& plan) {

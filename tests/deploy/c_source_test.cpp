@@ -340,6 +340,14 @@ TEST(CSource, HelpersNormalizeByChannelOrByOneNumber) {
       append(expected, interpreter.output<float>());
     }
     const CSource source = to_c_source(model, "net");
+    expect_mentions(source.header, " net_quantize_input() is fed raw values x");
+    for (const auto& [name, numbers, otherwise] :
+         {std::tuple{"mean", n.mean, "0 of all"}, {"deviation", n.deviation, "1 of all"}}) {
+      expect_mentions(
+          source.header,
+          fmt::format(" *   {:<10}{}\n", name,
+                      numbers.empty() ? otherwise : fmt::format("{}", fmt::join(numbers, ", "))));
+    }
     EXPECT_EQ(source.flash_bytes,
               to_c_source(small_model(true), "net").flash_bytes +
                   static_cast<std::int64_t>(4 * (n.mean.size() + n.deviation.size())));
