@@ -169,9 +169,9 @@ std::optional<Baseline> task_baseline(Task task, const Tensor& outputs, const Ta
       return commonest_labels(outputs, values, threshold);
     case Task::segmentation: {
       const Shape places{-1, values.dim(-1)};
-      return commonest_class(classes_in_rows(outputs.reshape(places), threshold),
-                             classes_in_rows(values.reshape(places), 0.5F),
-                             static_cast<std::size_t>(values.dim(0)));
+      return commonest_of_places(classes_in_rows(outputs.reshape(places), threshold),
+                                 classes_in_rows(values.reshape(places), 0.5F),
+                                 static_cast<std::size_t>(values.dim(0)));
     }
     case Task::reconstruction:
       if (!anomalies.empty()) return chance(reconstruction_errors(outputs, values), anomalies);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -74,27 +76,111 @@ ExampleScores by_example(std::size_t count, std::size_t columns, const Value& va
   return scores;
 }
 
+/// Refuses classes and labels of unlike numbers, and those of no examples of one size.
+void require_labels(const char* what, std::span<const std::int32_t> said,
+                    std::span<const std::int32_t> labels, std::size_t examples) {
+  if (said.size() == labels.size() && examples > 0 && !labels.empty() &&
+      labels.size() % examples == 0) {
+    return;
+  }
+  throw InvalidArgument(
+      fmt::format("{}: expected classes and labels of {} examples, found {} and {}", what, examples,
+                  said.size(), labels.size()));
+}
+
+std::int32_t commonest_in(std::span<const std::int32_t> labels) {
+  std::map<std::int32_t, std::size_t> counts;
+  for (const std::int32_t label : labels) ++counts[label];
+  return std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; })->first;
+}
+
+/// How many places were said to be of a class, are of it, and are both.
+struct ClassCount {
+  std::int64_t said = 0;
+  std::int64_t labelled = 0;
+  std::int64_t both = 0;
+};
+
+using PlaceCounts = std::map<std::int32_t, ClassCount>;
+
+PlaceCounts counts_of(std::span<const std::int32_t> said, std::span<const std::int32_t> labels) {
+  PlaceCounts counts;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    ++counts[said[i]].said;
+    ++counts[labels[i]].labelled;
+    if (said[i] == labels[i]) ++counts[labels[i]].both;
+  }
+  return counts;
+}
+
+void add(PlaceCounts& all, const PlaceCounts& more) {
+  for (const auto& [label, count] : more) {
+    ClassCount& own = all[label];
+    own.said += count.said;
+    own.labelled += count.labelled;
+    own.both += count.both;
+  }
+}
+
+/// The mean IoU over the classes that have labels, of the places that are not in `part`.
+double iou_without(const PlaceCounts& all, const PlaceCounts& part) {
+  double sum = 0.0;
+  double classes = 0.0;
+  for (const auto& [label, count] : all) {
+    if (count.labelled == 0) continue;
+    const auto found = part.find(label);
+    const ClassCount left_out = found == part.end() ? ClassCount() : found->second;
+    const std::int64_t both = count.both - left_out.both;
+    const std::int64_t either =
+        count.said - left_out.said + count.labelled - left_out.labelled - both;
+    if (either > 0) sum += static_cast<double>(both) / static_cast<double>(either);
+    ++classes;
+  }
+  return sum / classes;
+}
+
 }  // namespace
 
 double Baseline::gain() const { return score == kError ? guessed - integer : integer - guessed; }
 
-Baseline commonest_class(std::span<const std::int32_t> said, std::span<const std::int32_t> labels,
-                         std::size_t examples) {
-  if (said.size() != labels.size() || examples == 0 || labels.empty() ||
-      labels.size() % examples != 0) {
-    throw InvalidArgument(
-        fmt::format("commonest_class: expected classes and labels of {} examples, found {} and {}",
-                    examples, said.size(), labels.size()));
+Baseline commonest_class(std::span<const std::int32_t> said, std::span<const std::int32_t> labels) {
+  require_labels("commonest_class", said, labels, labels.size());
+  const std::int32_t commonest = commonest_in(labels);
+  return baseline_of(
+      "who always says the commonest class", "accuracy",
+      by_example(
+          labels.size(), 1, [&](std::size_t i) { return said[i] == labels[i] ? 1.0 : 0.0; },
+          [&](std::size_t i) { return labels[i] == commonest ? 1.0 : 0.0; }));
+}
+
+Baseline commonest_of_places(std::span<const std::int32_t> said,
+                             std::span<const std::int32_t> labels, std::size_t examples) {
+  require_labels("commonest_of_places", said, labels, examples);
+  const std::size_t places = labels.size() / examples;
+  const std::vector<std::int32_t> guess(places, commonest_in(labels));
+  const PlaceCounts integer = counts_of(said, labels);
+  PlaceCounts guessed;
+  const auto example = [&](std::span<const std::int32_t> of, std::size_t i) {
+    return of.subspan(i * places, places);
+  };
+  for (std::size_t i = 0; i < examples; ++i) add(guessed, counts_of(guess, example(labels, i)));
+
+  Baseline result{.guess = "who says the commonest class everywhere",
+                  .score = "iou",
+                  .guessed = iou_without(guessed, {}),
+                  .integer = iou_without(integer, {})};
+  std::vector<double> gains;
+  for (std::size_t i = 0; i < examples; ++i) {
+    const auto own = example(labels, i);
+    gains.push_back(iou_without(integer, counts_of(example(said, i), own)) -
+                    iou_without(guessed, counts_of(guess, own)));
   }
-  std::map<std::int32_t, std::size_t> counts;
-  for (const std::int32_t label : labels) ++counts[label];
-  const std::int32_t commonest =
-      std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; })->first;
-  return baseline_of("who always says the commonest class", "accuracy",
-                     by_example(
-                         labels.size(), labels.size() / examples,
-                         [&](std::size_t i) { return said[i] == labels[i] ? 1.0 : 0.0; },
-                         [&](std::size_t i) { return labels[i] == commonest ? 1.0 : 0.0; }));
+  const double mean = mean_of(gains);
+  double squares = 0.0;
+  for (const double gain : gains) squares += (gain - mean) * (gain - mean);
+  const auto n = static_cast<double>(examples);
+  result.least_gain = result.gain() - kNormalQuantile * std::sqrt((n - 1.0) / n * squares);
+  return result;
 }
 
 Baseline commonest_labels(const Tensor& outputs, const Tensor& targets, float threshold) {

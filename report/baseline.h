@@ -16,7 +16,7 @@ struct Baseline {
   std::string output{};
   /// Who guesses: "who always says the commonest class".
   std::string guess{};
-  /// What both come to: "accuracy", "binary_accuracy", "mean_squared_error" or "roc_auc".
+  /// What both come to: "accuracy", "iou", "binary_accuracy", "mean_squared_error" or "roc_auc".
   std::string score{};
   double guessed = 0.0;
   double integer = 0.0;
@@ -28,14 +28,18 @@ struct Baseline {
   double gain() const;
 };
 
-// Each function counts example by example: with n gains of mean m and deviation s, the least gain
-// is m - 1.96 s / sqrt(n). All throw InvalidArgument for no examples, and for outputs and targets
-// of unlike sizes.
+// Each function but commonest_of_places() and chance() counts example by example: with n gains of
+// mean m and deviation s, the least gain is m - 1.96 s / sqrt(n). All throw InvalidArgument for no
+// examples, and for outputs and targets of unlike sizes.
+
+/// Classes that were said of examples, against the commonest one of all labels.
+Baseline commonest_class(std::span<const std::int32_t> said, std::span<const std::int32_t> labels);
 
 /// Classes that were said of `examples` examples, of as many places each, against the commonest one
-/// of all labels.
-Baseline commonest_class(std::span<const std::int32_t> said, std::span<const std::int32_t> labels,
-                         std::size_t examples);
+/// everywhere, by the mean IoU over the classes that have labels. The deviation is that of the
+/// jackknife: with the gains g_i of all examples but one, sqrt((n - 1) / n sum (g_i - mean)^2).
+Baseline commonest_of_places(std::span<const std::int32_t> said,
+                             std::span<const std::int32_t> labels, std::size_t examples);
 
 /// Outputs [n, ...] whose targets are 0 or 1, against what is commonest in each column.
 Baseline commonest_labels(const Tensor& outputs, const Tensor& targets, float threshold);

@@ -65,7 +65,7 @@ void add_outcomes(const std::vector<ScoredNetwork>& networks, const Dataset& tes
     }
     const auto& classes = networks.back().outputs[k].classes;
     if (!classes) continue;
-    Baseline baseline = commonest_class(classes->predictions, targets[k].labels(), test.size());
+    Baseline baseline = commonest_class(classes->predictions, targets[k].labels());
     baseline.output = output;
     report.baselines.push_back(std::move(baseline));
   }

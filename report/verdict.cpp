@@ -17,8 +17,11 @@ constexpr double kMostErrorRatio = 1.1;
 constexpr double kWidestInterval = 0.1;
 constexpr std::uint64_t kFewestOfClass = 5;
 
+constexpr std::string_view kIou = "iou";
+
 /// "mean_squared_error" is "mean squared error" in a sentence.
 std::string words_of_name(std::string name) {
+  if (name == kIou) return "mean IoU";
   std::ranges::replace(name, '_', ' ');
   return name;
 }
@@ -147,7 +150,7 @@ class Judge {
 
   /// What has been learned at all: more than a guess has without the input.
   void look_at_guess(const Baseline& one) {
-    const bool is_share = one.score.ends_with("accuracy");
+    const bool is_share = one.score.ends_with("accuracy") || one.score == kIou;
     if (is_share && one.guessed >= 1.0) {
       add(Decision::hold,
           prefix(one.output) +

@@ -318,6 +318,9 @@ TEST_F(OctetQuantizeArrays, MasksOfWholeNumbersAreClassesOfPlaces) {
               scores.at(name).at("integer"));
   }
   EXPECT_LT(scores.at("iou").at("integer"), scores.at("dice").at("integer"));
+  EXPECT_EQ(found.at("baseline").at("score"), "iou");
+  EXPECT_NEAR(found.at("baseline").at("integer").get<double>(),
+              scores.at("iou").at("integer").get<double>(), 1e-12);
   write("train.npz", arrays(kTrain, 1, 3));
   const ProcessResult wrong = quantize("none", {});
   EXPECT_EQ(wrong.exit_code, 1);
