@@ -88,10 +88,7 @@ class Judge {
       add(Decision::caution,
           "Scores are those of examples that the network was trained on: what it makes of others "
           "is not known.",
-          // Named arrays are not split.
-          run_.value_of("--data").ends_with(".npz")
-              ? run_.with("--test-data", "TEST.npz")
-              : with_or("--split", "0.8", "octet train --data DATA --split 0.8"));
+          with_or("--split", "0.8", "octet train --data DATA --split 0.8"));
     }
     for (const std::string& warning : report_.warnings) {
       add(Decision::caution, "A runtime refuses the model, or computes otherwise: " + warning, "");

@@ -242,16 +242,18 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
 
 void eval(const EvalOptions& options) {
   Interpreter interpreter = options.model.open(1);
-  if (is_npz(options.data)) {
-    const IntegerModel& model = interpreter.model();
+  const IntegerModel& model = interpreter.model();
+  if (has_named_arrays(options.data, model)) {
     eval_outputs(options, interpreter,
                  read_npz_split(options.data, options.data_options, model).test);
     return;
   }
-  const IntegerModel& model = interpreter.model();
-  Dataset images = application::load_test(
-      options.data,
-      application::options_for(options.model.file, model, options.data, options.data_options));
+  Dataset images =
+      is_npz(options.data)
+          ? load_examples_at(options.data, options.data_options).test
+          : application::load_test(options.data,
+                                   application::options_for(options.model.file, model, options.data,
+                                                            options.data_options));
   check_sizes(interpreter, images);
   const bool gives_back =
       application::in_file(options.model.file, [&] { return reconstructs(model); });

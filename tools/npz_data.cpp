@@ -1,15 +1,20 @@
 #include "npz_data.h"
 
 #include <fmt/format.h>
+#include <octet/application/data.h>
 #include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/import/weights/weight_file.h>
+#include <octet/train/data/data_description.h>
+#include <octet/train/data/npy.h>
+#include <octet/train/data/split_data.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <type_traits>
@@ -161,6 +166,82 @@ Targets targets_of(const NpyArray& array, const ModelTensor& output, const std::
   return values;
 }
 
+/// Refuses options that say how files of other data become examples, or how two parts.
+void check_options(const std::string& file, const DataOptions& options) {
+  for (const std::string_view name : given_options(options)) {
+    if (name == "test-data" || name == "split" || name == "split-seed") continue;
+    throw command_line::UsageError(fmt::format(
+        "--{}: goes with other data than the arrays of an .npz file, found {}", name, file));
+  }
+  if (options.split != 0 && !options.test_data.empty()) {
+    throw command_line::UsageError("--split: expected it or --test-data, found both");
+  }
+}
+
+/// The arrays of an .npz file, which are taken by name.
+class ExampleArrays {
+ public:
+  explicit ExampleArrays(const std::string& file) : file_(file), arrays_(read_npz_arrays(file)) {}
+
+  bool has(std::string_view name) const { return find(name) != arrays_.end(); }
+
+  /// The examples of x and y, and their weights w, behind whose names `part` stands; `classes` as
+  /// dataset_of() takes them.
+  Dataset take(const std::string& part, int classes) {
+    NpyArray x = take_array("x" + part);
+    const NpyArray y = take_array("y" + part);
+    Dataset data = dataset_of(std::filesystem::path(file_).stem().string(), std::move(x), y,
+                              named("x" + part), named("y" + part), classes);
+    const std::string weights = "w" + part;
+    if (!has(weights)) return data;
+    return std::move(data).with_sample_weights(
+        sample_weights_of(take_array(weights), named(weights)));
+  }
+
+  void require_all_taken() const {
+    if (arrays_.empty()) return;
+    throw FormatError(fmt::format(
+        "{}: expected x, y and w, or x_train, y_train, w_train, x_test and y_test, found {} too",
+        file_, names_in(arrays_)));
+  }
+
+ private:
+  NamedArrays::const_iterator find(std::string_view name) const {
+    return std::ranges::find(arrays_, name, &NamedArrays::value_type::first);
+  }
+
+  std::string named(const std::string& name) const {
+    return fmt::format("{}: array \"{}\"", file_, name);
+  }
+
+  NpyArray take_array(const std::string& name) {
+    const auto found = find(name);
+    if (found == arrays_.end()) {
+      throw FormatError(
+          fmt::format("{}: expected an array \"{}\", found {}; numpy.savez(\"data.npz\", x=x, y=y) "
+                      "writes x and y, a row for each example",
+                      file_, name, arrays_.empty() ? "none" : names_in(arrays_)));
+    }
+    NpyArray array = std::move(arrays_[static_cast<std::size_t>(found - arrays_.begin())].second);
+    arrays_.erase(found);
+    require_finite(array, named(name));
+    return array;
+  }
+
+  std::string file_;
+  NamedArrays arrays_;
+};
+
+/// The test part of another file, or all of it.
+Dataset test_examples(const std::string& file, int classes) {
+  if (!is_npz(file)) {
+    throw command_line::UsageError(
+        fmt::format("--test-data: expected an .npz file, as the training data is, found {}", file));
+  }
+  ExampleArrays arrays(file);
+  return arrays.take(arrays.has("x_test") ? "_test" : "", classes);
+}
+
 }  // namespace
 
 bool is_npz(const std::string& file) {
@@ -199,17 +280,60 @@ Dataset read_npz_data(const std::string& file, const IntegerModel& model) {
   return std::move(data).with_sample_weights(*std::move(sample_weights));
 }
 
+bool has_named_arrays(const std::string& file, const IntegerModel& model) {
+  if (!is_npz(file)) return false;
+  if (model.inputs.size() != 1 || model.outputs.size() != 1) return true;
+  const std::vector<std::string> names = npz_array_names(file);
+  const auto holds = [&](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const auto holds_all = [&](const std::vector<std::int32_t>& tensors) {
+    return std::ranges::all_of(tensors, [&](std::int32_t index) {
+      return holds(model.tensors[static_cast<std::size_t>(index)].name);
+    });
+  };
+  const bool are_examples = (holds("x") && holds("y")) || holds("x_train");
+  return !are_examples || (holds_all(model.inputs) && holds_all(model.outputs));
+}
+
+DataSplit load_examples_at(const std::string& path, const DataOptions& options) {
+  if (!is_npz(path)) return application::load(path, options);
+  check_options(path, options);
+  ExampleArrays arrays(path);
+  const bool has_parts = arrays.has("x_train");
+  const std::string test = options.test_data.string();
+  if (has_parts && (options.split != 0 || !test.empty())) {
+    throw command_line::UsageError(
+        fmt::format("--{}: expected data without a test part, found x_test in {}",
+                    options.split != 0 ? "split" : "test-data", path));
+  }
+  DataSplit data;
+  data.train = arrays.take(has_parts ? "_train" : "", 0);
+  const int classes = data.train.classes();
+  if (has_parts) data.test = arrays.take("_test", classes);
+  arrays.require_all_taken();
+  if (options.split != 0) {
+    data = split_data(data.train, options.split, {}, options.split_seed);
+  } else if (!has_parts) {
+    data.test = test.empty() ? data.train : test_examples(test, classes);
+  }
+  // Further .npy files become such examples.
+  data.train = std::move(data.train)
+                   .with_description(std::make_shared<const DataDescription>(
+                       DataDescription{.format = "NumPy", .shape = data.train.example_shape()}));
+  if (data.train.example_shape() == data.test.example_shape()) return data;
+  throw FormatError(fmt::format("{}: expected test examples {} as those for training, found {}",
+                                test.empty() ? path : test, data.train.example_shape().to_string(),
+                                data.test.example_shape().to_string()));
+}
+
 DataSplit read_npz_split(const std::string& train, const DataOptions& options,
                          const IntegerModel& model) {
-  for (const std::string_view name : given_options(options)) {
-    if (name == "test-data") continue;
-    throw command_line::UsageError(fmt::format(
-        "--{}: goes with other data than the named arrays for a model of a file, found {}", name,
-        train));
-  }
+  check_options(train, options);
   const std::string test = options.test_data.string();
   DataSplit data;
   data.train = read_npz_data(train, model);
+  if (options.split != 0) return split_data(data.train, options.split, {}, options.split_seed);
   data.test = test.empty() ? data.train : read_npz_data(test, model);
   for (std::size_t k = 0; k < model.outputs.size(); ++k) {
     if (data.train.has_labels(k) == data.test.has_labels(k)) continue;

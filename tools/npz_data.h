@@ -22,10 +22,23 @@ bool is_npz(const std::string& file);
 Dataset read_npz_data(const std::string& file, const IntegerModel& model);
 
 /// The examples of a file for training and of DataOptions::test_data for scoring, or of the first
-/// one for both. Throws as read_npz_data(), UsageError for other options, and FormatError where an
-/// output has class labels in one file and tensors in the other.
+/// one for both; with DataOptions::split the shares of it that split_data() makes. Throws as
+/// read_npz_data() and split_data(), UsageError for other options, and FormatError where an output
+/// has class labels in one file and tensors in the other.
 DataSplit read_npz_split(const std::string& train, const DataOptions& options,
                          const IntegerModel& model);
+
+/// Whether a file of data is an .npz file for read_npz_data(): not one for load_examples_at(), of x
+/// and y or of x_train, unless the model names its inputs and outputs so. Throws as
+/// npz_array_names().
+bool has_named_arrays(const std::string& file, const IntegerModel& model);
+
+/// The examples of a path: those of load_data(); or, of an .npz file, the arrays x and y, or
+/// x_train, y_train, x_test and y_test, as a folder of .npy files of these names has them, with w
+/// or w_train for weights. Throws as application::load(), as read_npz_arrays(), UsageError for
+/// options that such arrays do not take, and FormatError for an array that is missing, further
+/// ones, and parts of unlike shapes.
+DataSplit load_examples_at(const std::string& path, const DataOptions& options);
 
 /// Throws UsageError, which asks for an .npz file instead of `data`, where the model of `file` has
 /// several inputs or outputs.

@@ -43,23 +43,17 @@ Model described_model(const application::Options& options) {
   return model;
 }
 
-/// The arrays of .npz files for a model.
-DataSplit load_arrays(const application::Options& options, const GivenModel* given) {
-  if (given == nullptr) {
-    throw UsageError(fmt::format(
-        "--data: expected data of another format for --network {}, found {}; its arrays are for "
-        "the inputs and outputs of a FILE, which was not given",
-        options.network, options.data));
-  }
-  return read_npz_split(options.data, options.data_options, lower_float(given->model));
-}
-
-/// Examples of one input and one output.
+/// The arrays of .npz files for a model, or examples of one input and one output.
 DataSplit load_examples(const application::Options& options, const GivenModel* given) {
   DataOptions how = options.data_options;
   how.more_test_classes = options.task == application::Task::reconstruction;
-  if (given == nullptr) return application::load(options.data, how);
+  if (given == nullptr) return load_examples_at(options.data, how);
+  if (is_npz(options.data)) {
+    const IntegerModel model = lower_float(given->model);
+    if (has_named_arrays(options.data, model)) return read_npz_split(options.data, how, model);
+  }
   require_one_input(given->model, options.file, options.data);
+  if (is_npz(options.data)) return load_examples_at(options.data, how);
   const auto taken =
       options.fine_tunes ? application::TakenOver::features : application::TakenOver::all;
   return application::load(options.data, application::options_for(options.file, given->metadata,
@@ -104,8 +98,7 @@ int train(application::Options options, int argc, char** argv) {
       .writes_onnx = true,
       .load_data =
           [&given](const application::Options& o) {
-            const GivenModel* model = given ? &*given : nullptr;
-            return is_npz(o.data) ? load_arrays(o, model) : load_examples(o, model);
+            return load_examples(o, given ? &*given : nullptr);
           },
       .make_model =
           [&](const application::Options& o, const Dataset& data) {

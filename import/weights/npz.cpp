@@ -38,6 +38,7 @@ std::string text_of(zip_error_t& error) {
 /// The archive in `bytes`, which outlive it. CHECKCONS: what the directory says of its files is
 /// what stands in front of them.
 Archive open(std::span<const std::uint8_t> bytes) {
+  if (bytes.empty()) throw FormatError("expected a zip, found an empty file");
   zip_error_t error;
   zip_error_init(&error);
   std::unique_ptr<zip_source_t, Discard> source(
@@ -124,7 +125,6 @@ WeightTensor tensor_of(std::string name, const NpyArray& array) {
 /// Calls use(name, array) for every array.
 void parse_npz(std::span<const std::uint8_t> bytes,
                FunctionRef<void(std::string name, NpyArray array)> use) {
-  if (bytes.empty()) throw FormatError("expected a zip, found an empty file");
   const Archive archive = open(bytes);
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   std::uint64_t total = 0;
@@ -142,14 +142,20 @@ void parse_npz(std::span<const std::uint8_t> bytes,
   }
 }
 
-void parse_npz(const std::filesystem::path& path,
-               FunctionRef<void(std::string name, NpyArray array)> use) {
+/// Calls use(bytes) with those of a file, which a FormatError names.
+void in_npz(const std::filesystem::path& path,
+            FunctionRef<void(std::span<const std::uint8_t> bytes)> use) {
   const MappedFile file(path);
   try {
-    parse_npz(file.bytes(), use);
+    use(file.bytes());
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
   }
+}
+
+void parse_npz(const std::filesystem::path& path,
+               FunctionRef<void(std::string name, NpyArray array)> use) {
+  in_npz(path, [&](std::span<const std::uint8_t> bytes) { parse_npz(bytes, use); });
 }
 
 }  // namespace
@@ -168,6 +174,18 @@ std::vector<std::pair<std::string, NpyArray>> read_npz_arrays(const std::filesys
     arrays.emplace_back(std::move(name), std::move(array));
   });
   return arrays;
+}
+
+std::vector<std::string> npz_array_names(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  in_npz(path, [&](std::span<const std::uint8_t> bytes) {
+    const Archive archive = open(bytes);
+    const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
+    for (zip_int64_t i = 0; i < count; ++i) {
+      names.push_back(member_of(*archive, static_cast<zip_uint64_t>(i)).name);
+    }
+  });
+  return names;
 }
 
 }  // namespace octet

@@ -48,6 +48,9 @@ std::vector<WeightTensor> read_npz(const std::filesystem::path& path);
 /// The arrays of such a file by name, in the order of the zip. Throws as read_npz().
 std::vector<std::pair<std::string, NpyArray>> read_npz_arrays(const std::filesystem::path& path);
 
+/// The names of its arrays, which are not read. Throws as read_npz().
+std::vector<std::string> npz_array_names(const std::filesystem::path& path);
+
 /// Reads a file of weights of either kind, which its first bytes tell. Throws as the reader of the
 /// kind, and FormatError for a file of another.
 std::vector<WeightTensor> read_weight_file(const std::filesystem::path& path);

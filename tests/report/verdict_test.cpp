@@ -157,7 +157,7 @@ TEST(VerdictOfReport, TheNextCommandIsTheRunWithAnotherOption) {
        std::vector<std::tuple<Report, std::string, std::string>>{
            {seen, train, train + " --split 0.8"},
            {seen, "octet train n.onnx --data a.npz --out o",
-            "octet train n.onnx --data a.npz --out o --test-data TEST.npz"},
+            "octet train n.onnx --data a.npz --out o --split 0.8"},
            {worse, train + " --qat-epochs 2 --seed 3", train + " --qat-epochs 4 --seed 3"},
            {worse, train + " --qat-epochs=2 --resume", train + " --qat-epochs 4"},
            {worse, "octet quantize n.onnx --epochs 2", "octet quantize n.onnx --epochs 4"},

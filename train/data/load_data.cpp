@@ -64,8 +64,8 @@ const DataFormat& format_of(const fs::path& path) {
         "load_data: '{0}' does not exist. To get MNIST: scripts/get_mnist.sh {0}", path.string()));
   }
   throw IoError(fmt::format(
-      "load_data: '{0}' holds no data that Octet reads; expected {1}; or, for a model of "
-      "a file, an .npz file of arrays; found {2}. To get MNIST: scripts/get_mnist.sh {0}",
+      "load_data: '{0}' holds no data that Octet reads; expected {1}; or, for "
+      "commands, an .npz file of arrays; found {2}. To get MNIST: scripts/get_mnist.sh {0}",
       path.string(), looks, found_at(path)));
 }
 

@@ -263,15 +263,18 @@ NpyArray read_npy(ByteSource& source, const std::string& file) {
 
 Dataset load_npy(const std::filesystem::path& features, const std::filesystem::path& targets,
                  int classes) {
+  return dataset_of(set_name(features), read_npy(features), read_npy(targets), features.string(),
+                    targets.string(), classes);
+}
+
+Dataset dataset_of(std::string name, NpyArray x, const NpyArray& y,
+                   const std::string& features_file, const std::string& targets_file, int classes) {
   if (classes < 0) {
     throw InvalidArgument(
         fmt::format("load_npy: expected a number of classes, or 0, found {}", classes));
   }
-  NpyArray x = read_npy(features);
-  const NpyArray y = read_npy(targets);
-  check_pair(x.shape, y.shape, features.string(), targets.string());
-  std::string name = set_name(features);
-  const std::optional<Labels> labels = labels_of(y, classes, targets.string());
+  check_pair(x.shape, y.shape, features_file, targets_file);
+  const std::optional<Labels> labels = labels_of(y, classes, targets_file);
   if (labels) {
     const int count = classes > 0 ? classes : 1 + *std::ranges::max_element(*labels);
     return labelled(std::move(name), std::move(x), *labels, count);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -41,6 +42,12 @@ NpyArray read_npy(const std::filesystem::path& path);
 /// label is outside its range; InvalidArgument for classes below 0.
 Dataset load_npy(const std::filesystem::path& features, const std::filesystem::path& targets,
                  int classes = 0);
+
+/// load_npy() of arrays that are read already; `features_file` and `targets_file` are what holds
+/// them, for errors.
+Dataset dataset_of(std::string name, NpyArray features, const NpyArray& targets,
+                   const std::string& features_file, const std::string& targets_file,
+                   int classes = 0);
 
 /// Throws FormatError, in which `name` is what holds the array [n, ...], for a value that is not
 /// finite as a float, with its row.
