@@ -72,6 +72,9 @@ void csv_data(Data input) {
   options.window = static_cast<std::size_t>(draw.between(0, 3));
   options.hop = options.window > 0 ? static_cast<std::size_t>(draw.between(0, 3)) : 0;
   options.numbers = draw.flag();
+  if (draw.flag()) options.group_column = "g";
+  if (draw.flag()) options.weight_column = "w";
+  options.skip_bad = static_cast<std::size_t>(draw.between(0, 2));
   options.max_bytes = std::size_t{1} << 20U;
   file.assign(draw.rest());
   try {
@@ -94,7 +97,8 @@ void ts(Data input) {
   DrawBytes draw(input);
   DataOptions options;
   options.length = static_cast<std::size_t>(draw.between(0, 3));
-  options.padding = draw.flag() ? SequencePadding::last : SequencePadding::zero;
+  options.padding = kPaddings[draw.between(0, 2)];
+  options.skip_bad = static_cast<std::size_t>(draw.between(0, 2));
   options.max_bytes = std::size_t{1} << 20U;
   file.assign(draw.rest());
   try {

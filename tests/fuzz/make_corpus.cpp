@@ -220,19 +220,41 @@ void write_loaders(const fs::path& root) {
   add_table("quoted", {1, 1, 0, 0, 1}, "\"a \"\"1\"\"\",label,z\n\"1\",\"b c\", 2\n\n3,a,4");
   add_table("numbers", {0, 0, 1, 1, 0}, "1;2;0.25\n4;5;1e-45\n");
   add_table("features", {0, 1, 2, 0, 0}, "1,2\n3,4\n");
-  // Window, hop and whether targets are numbers, a byte each.
-  std::string windows = "x,kind\n1,a\n2,a\n3e0,a\n4,b\n5,b\n";
-  windows.insert(0, "\x02\x01\x02");
-  Seeds(root, "csv_data").add("windows", std::string_view(windows));
+  // Window, behind one above 0 the hop, whether targets are numbers, there is a column g of groups
+  // and one w of weights, and how many records may be left out, a byte each.
+  const Seeds records(root, "csv_data");
+  const auto add_records = [&](const char* name, Bytes options, std::string_view text) {
+    options.insert(options.end(), text.begin(), text.end());
+    records.add(name, options);
+  };
+  add_records("windows", {2, 1, 0, 0, 0, 0}, "x,kind\n1,a\n2,a\n3e0,a\n4,b\n5,b\n");
+  add_records("groups", {2, 2, 0, 1, 0, 0}, "x;g;kind\n1;p;a\n2;p;a\n3;q;a\n4;q;b\n5;q;b\n");
+  add_records("weights", {0, 1, 0, 1, 0}, "x\tw\ty\n1\t0.5\t2\n-1\t1.5\t3e-1\n");
+  add_records("quoted", {0, 0, 0, 0, 0}, "\"x, 1\",\"k\"\"d\"\r\n\"1\",\"a\nb\"\r\n2,c\r\n");
+  add_records("missing", {0, 0, 0, 0, 2}, "x,y,kind\n1,,a\n2,2,b\n3,4,b\n5,6\n7,8,a\n");
   const Seeds pictures(root, "image");
   pictures.add("png", test::png_bytes(2, 3, 3, test::counting(18)));
   pictures.add("bmp", test::bmp_bytes({.height = 2, .width = 3, .bits = 8}, {0, 1, 1, 1, 0, 1},
                                       {7, 7, 7, 1, 2, 3}));
-  Seeds(root, "wav").add("two", test::wav_bytes(8000, 2, {1, -2, 300, -32768}));
-  // Length and padding, a byte each.
-  std::string series = "#\n@classLabel true a b\n@data\n1,2:3,4:a\n5:-6e1:b\n";
-  series.insert(0, "\x02\x01");
-  Seeds(root, "ts").add("two", Bytes(series.begin(), series.end()));
+  const Seeds sounds(root, "wav");
+  sounds.add("two", test::wav_bytes(8000, 2, {1, -2, 300, -32768}));
+  sounds.add("resampled", test::wav_bytes(44100, 1, std::vector<std::int16_t>(100, 1000)));
+  sounds.add("six_channels", test::wav_bytes(16000, 6, {0, 1, 2, 3, 4, 5}));
+  sounds.add("no_ratio", test::wav_bytes(15991, 1, {1, 2, 3}));
+  Bytes cut = test::wav_bytes(8000, 1, {1, 2, 3});
+  cut.pop_back();
+  sounds.add("cut", cut);
+  // Length, padding and how many series may be left out, a byte each.
+  const Seeds sets(root, "ts");
+  const auto add_series = [&](const char* name, Bytes options, std::string_view text) {
+    options.insert(options.end(), text.begin(), text.end());
+    sets.add(name, options);
+  };
+  add_series("two", {2, 1, 0}, "#\n@classLabel true a b\n@data\n1,2:3,4:a\n5:-6e1:b\n");
+  add_series("masked", {3, 2, 0}, "@classLabel true a b\n@data\n1,2,3,4:a\n5:b\n");
+  add_series("missing", {2, 0, 1}, "@classLabel true a b\n@data\n1,?:3,4:a\n5,6:7,8:b\n");
+  add_series("unequal", {2, 0, 2}, "@classLabel true a\n@data\n1,2:3:a\n1:2:3:a\n1,2:3,4:a\n");
+  add_series("time_stamps", {0, 0, 0}, "@timeStamps true\n@classLabel true a\n@data\n(1,2):a\n");
 }
 
 void write_weights(const fs::path& root) {
@@ -268,6 +290,40 @@ void write_arrays(const fs::path& root) {
       {"fc.weight.npy", kernel}, {"norm.running_mean.npy", mean}, {"norm.count.npy", count}};
   files.add("stored", test::zip_bytes(arrays, false));
   files.add("deflated", test::zip_bytes(arrays, true));
+
+  const Seeds examples(root, "named_arrays");
+  const auto floats = [](const std::string& shape, std::size_t size) {
+    return test::npy_bytes<float>("<f4", shape, std::vector<float>(size, 0.5F));
+  };
+  const auto labels = [](const std::string& shape, const std::vector<std::int32_t>& values) {
+    return test::npy_bytes<std::int32_t>("<i4", shape, values);
+  };
+  // What the model of named_arrays_target.cpp names.
+  examples.add("labels", test::zip_bytes({{"x.npy", floats("(2, 2)", 4)},
+                                          {"image.npy", floats("(2, 2)", 4)},
+                                          {"kind.npy", labels("(2,)", {0, 2})},
+                                          {"places.npy", labels("(2, 2)", {0, 1, 1, 0})},
+                                          {"sample_weight.npy", floats("(2,)", 2)}},
+                                         false));
+  examples.add("tensors", test::zip_bytes({{"x.npy", floats("(1, 2)", 2)},
+                                           {"image.npy", floats("(1, 2, 1, 1)", 2)},
+                                           {"kind.npy", floats("(1, 3)", 3)},
+                                           {"places.npy", floats("(1, 2, 1, 2)", 4)}},
+                                          true));
+  examples.add("transposed", test::zip_bytes({{"x.npy", floats("(2, 2)", 4)},
+                                              {"image.npy", floats("(2, 1, 2)", 4)},
+                                              {"kind.npy", labels("(2,)", {0, 3})},
+                                              {"more.npy", floats("(2,)", 2)}},
+                                             false));
+  examples.add("rows", test::zip_bytes({{"x.npy", floats("(2, 2)", 4)},
+                                        {"y.npy", labels("(2,)", {0, 1})},
+                                        {"w.npy", floats("(2,)", 2)}},
+                                       false));
+  examples.add("parts", test::zip_bytes({{"x_train.npy", floats("(2, 2)", 4)},
+                                         {"y_train.npy", floats("(2,)", 2)},
+                                         {"x_test.npy", floats("(1, 2)", 2)},
+                                         {"y_test.npy", floats("(1,)", 1)}},
+                                        true));
 }
 
 /// The model of checkpoint_targets.cpp.

@@ -60,6 +60,9 @@ void safetensors(Data input);
 /// An .npz file: as safetensors().
 void npz(Data input);
 
+/// An .npz file of examples: arrays that a model names, and x and y.
+void named_arrays(Data input);
+
 /// The JSON of --augment.
 void augmentation(Data input);
 
@@ -91,6 +94,7 @@ inline constexpr std::array kTargets = {
     Target{"requantize", requantize},
     Target{"safetensors", safetensors},
     Target{"npz", npz},
+    Target{"named_arrays", named_arrays},
     Target{"augmentation", augmentation},
     Target{"example_metadata", example_metadata},
 };
