@@ -149,8 +149,8 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
   command_line::add_number(
       app, "--max-data-bytes", options.max_bytes,
       command_line::Count{1, std::numeric_limits<std::size_t>::max()},
-      "The most memory that examples may take; images and sounds that take more are "
-      "read from their files for each batch; default: 4 GiB");
+      "The most memory that examples may take; images, sounds and labelled rows of .npy files that "
+      "take more are read from their files for each batch; default: 4 GiB");
   remember_given(app, "Data", options);
   return option;
 }

@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <system_error>
@@ -137,19 +138,27 @@ LoadedData load_npy_folder(const fs::path& folder, const DataOptions& options) {
   }
   LoadedData data;
   SkippedExamples skipped(options.skip_bad);
+  const std::string weights = "w" + part + ".npy";
+  // Neither weights nor features of a front end go with examples that are read.
+  const std::size_t most_bytes = is_there(weights) || !options.front_end.empty()
+                                     ? std::numeric_limits<std::size_t>::max()
+                                     : options.max_bytes;
   const auto finite = [&](Dataset set, const std::string& of) {
     return finite_rows(std::move(set), (folder / ("x" + of + ".npy")).string(),
                        (folder / ("y" + of + ".npy")).string(), skipped);
   };
-  data.train = load_npy(folder / ("x" + part + ".npy"), folder / ("y" + part + ".npy"));
+  data.train =
+      load_npy(folder / ("x" + part + ".npy"), folder / ("y" + part + ".npy"), 0, most_bytes);
   const int classes = data.train.classes();
-  if (const fs::path weights = folder / ("w" + part + ".npy"); is_there(weights.filename())) {
-    data.train = std::move(data.train)
-                     .with_sample_weights(sample_weights_of(read_npy(weights), weights.string()));
+  if (is_there(weights)) {
+    const fs::path file = folder / weights;
+    data.train =
+        std::move(data.train).with_sample_weights(sample_weights_of(read_npy(file), file.string()));
   }
   data.train = finite(std::move(data.train), part);
   if (has_parts) {
-    data.test = finite(load_npy(folder / "x_test.npy", folder / "y_test.npy", classes), "_test");
+    data.test = finite(load_npy(folder / "x_test.npy", folder / "y_test.npy", classes, most_bytes),
+                       "_test");
   }
   data.skipped = skipped.texts();
   return data;

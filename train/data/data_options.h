@@ -104,7 +104,8 @@ struct DataOptions {
   /// sounds of another rate, ragged or empty records; 0: the first is an error.
   std::size_t skip_bad = 0;
   /// The most bytes that examples may take in memory. Examples of a folder of images or sounds that
-  /// take more are decoded anew for each batch, and give the same; of other data they are refused.
+  /// take more are decoded anew for each batch, those of .npy files with labels are read from where
+  /// they lie, and give the same; of other data they are refused.
   std::size_t max_bytes = std::size_t{4} << 30U;
   /// The names of options that a command line gave, the values of which may be the defaults.
   std::set<std::string, std::less<>> chosen{};

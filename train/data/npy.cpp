@@ -6,6 +6,7 @@
 #include <octet/train/data/array_file.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/data/npy_header.h>
+#include <octet/train/data/npy_reader.h>
 #include <octet/train/data/set_name.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -235,6 +237,26 @@ void check_pair(const Shape& features, const Shape& targets, const std::string& 
   }
 }
 
+int classes_in(const Labels& labels, int classes) {
+  return classes > 0 ? classes : 1 + *std::ranges::max_element(labels);
+}
+
+/// The rows of a file that take more than `most_bytes` and have labels; none of others.
+std::optional<Dataset> rows_of_file(const std::filesystem::path& features,
+                                    const std::filesystem::path& targets, int classes,
+                                    std::size_t most_bytes) {
+  std::optional<NpyRows> rows = find_npy_rows(features);
+  if (!rows || rows->size_in_bytes() <= most_bytes) return std::nullopt;
+  const NpyArray y = read_npy(targets);
+  check_pair(rows->shape, y.shape, features.string(), targets.string());
+  std::optional<Labels> labels = labels_of(y, classes, targets.string());
+  if (!labels) return std::nullopt;
+  const int count = classes_in(*labels, classes);
+  return Dataset::from_reader(
+      set_name(features),
+      std::make_shared<NpyReader>(features, *std::move(rows), *std::move(labels), count));
+}
+
 }  // namespace
 
 Tensor NpyArray::to_tensor() const {
@@ -253,16 +275,25 @@ NpyArray read_npy(const std::filesystem::path& path) {
   return read_npy(source, path.string());
 }
 
+std::pair<NpyHeader, std::uint64_t> read_npy_header(ByteSource& source, const std::string& file) {
+  const auto [text, size] = read_header_text(source, file);
+  return {parse_npy_header(text, file), size};
+}
+
 NpyArray read_npy(ByteSource& source, const std::string& file) {
-  const auto [text, before] = read_header_text(source, file);
-  const NpyHeader header = parse_npy_header(text, file);
+  const auto [header, before] = read_npy_header(source, file);
   NpyArray result{header.shape, {}};
   result.values = type_of(header.descr, file).read(source, header, before, file);
   return result;
 }
 
 Dataset load_npy(const std::filesystem::path& features, const std::filesystem::path& targets,
-                 int classes) {
+                 int classes, std::size_t most_bytes) {
+  if (most_bytes < std::numeric_limits<std::size_t>::max()) {
+    if (std::optional<Dataset> set = rows_of_file(features, targets, classes, most_bytes)) {
+      return *std::move(set);
+    }
+  }
   return dataset_of(set_name(features), read_npy(features), read_npy(targets), features.string(),
                     targets.string(), classes);
 }
@@ -276,8 +307,7 @@ Dataset dataset_of(std::string name, NpyArray x, const NpyArray& y,
   check_pair(x.shape, y.shape, features_file, targets_file);
   const std::optional<Labels> labels = labels_of(y, classes, targets_file);
   if (labels) {
-    const int count = classes > 0 ? classes : 1 + *std::ranges::max_element(*labels);
-    return labelled(std::move(name), std::move(x), *labels, count);
+    return labelled(std::move(name), std::move(x), *labels, classes_in(*labels, classes));
   }
   const Tensor values = y.to_tensor();
   const Tensor rows = y.shape.rank() == 1 ? values.reshape({y.shape[0], 1}) : values;

@@ -4,8 +4,10 @@
 #include <octet/core/tensor.h>
 #include <octet/train/data/dataset.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,8 +42,11 @@ NpyArray read_npy(const std::filesystem::path& path);
 /// Other targets are tensors, used as they are; [n] becomes [n, 1]. The set is named after the file
 /// of features. Throws as read_npy(), and FormatError where the files do not belong together or a
 /// label is outside its range; InvalidArgument for classes below 0.
+///
+/// Features of more than `most_bytes`, with labels and in a file as find_npy_rows() takes, stay in
+/// their file, which must not change: NpyReader reads the rows of each batch.
 Dataset load_npy(const std::filesystem::path& features, const std::filesystem::path& targets,
-                 int classes = 0);
+                 int classes = 0, std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
 
 /// load_npy() of arrays that are read already; `features_file` and `targets_file` are what holds
 /// them, for errors.

@@ -22,6 +22,10 @@ struct NpyHeader {
 /// that names `file` for anything else, and for more than kMaxFileRank axes.
 NpyHeader parse_npy_header(std::string_view text, const std::string& file);
 
+/// Reads the header at the beginning of a file; also how many bytes it takes. Throws as
+/// parse_npy_header(), and FormatError for a file of another format or version.
+std::pair<NpyHeader, std::uint64_t> read_npy_header(ByteSource& source, const std::string& file);
+
 /// read_npy() of bytes that come from elsewhere; `file` names them in errors.
 NpyArray read_npy(ByteSource& source, const std::string& file);
 

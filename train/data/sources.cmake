@@ -33,6 +33,7 @@ target_sources(octet_training PRIVATE
   data/normalization.cpp
   data/npy.cpp
   data/npy_header.cpp
+  data/npy_reader.cpp
   data/number_text.cpp
   data/read_ahead.cpp
   data/resample.cpp

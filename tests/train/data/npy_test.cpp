@@ -2,10 +2,16 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/tests/train/data/npy_files.h>
+#include <octet/train/data/fingerprint.h>
+#include <octet/train/data/load_data.h>
 #include <octet/train/data/npy.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
+#include <string_view>
+#include <tuple>
+#include <vector>
 
 namespace octet::test::npy_test {
 namespace {
@@ -248,6 +254,67 @@ TEST(LoadNpy, OtherTargetsAreTensors) {
   const Dataset several = pair.load();
   EXPECT_FALSE(several.has_labels());
   EXPECT_EQ(several.target_shape(), (Shape{2}));
+}
+
+// Three rows of four values each.
+TEST(LoadNpy, RowsOfALargerFileAreReadFromWhereTheyLie) {
+  const std::vector<float> floats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const Bytes labels = npy_bytes<std::int64_t>("<i8", "(3,)", {2, 0, 1});
+  const auto with_order = [](Bytes file) {
+    const std::string_view text = "False";
+    const auto at = std::ranges::search(file, text);
+    std::ranges::copy(std::string_view("True "), at.begin());
+    return file;
+  };
+  const Bytes plain = npy_bytes<float>("<f4", "(3, 4)", floats);
+  for (const auto& [what, features, targets, most, is_read] :
+       {std::tuple{"floats", plain, labels, 47U, true},
+        {"no more than may be", plain, labels, 48U, false},
+        {"bytes", npy_bytes<std::uint8_t>("|u1", "(3, 2, 2)", counting(12)), labels, 11U, true},
+        {"gzipped", gzipped(plain), labels, 1U, false},
+        {"by columns", with_order(plain), labels, 1U, false},
+        {"double", npy_bytes<double>("<f8", "(3, 4)", {floats.begin(), floats.end()}), labels, 1U,
+         false},
+        {"numbers as targets", plain, npy_bytes<float>("<f4", "(3,)", {2, 0, 1}), 1U, false}}) {
+    SCOPED_TRACE(what);
+    const ScratchDirectory scratch;
+    const std::filesystem::path x = scratch.write("x.npy", features);
+    const std::filesystem::path y = scratch.write("y.npy", targets);
+    const Dataset whole = load_npy(x, y);
+    const Dataset set = load_npy(x, y, 0, most);
+    EXPECT_EQ(set.is_read(), is_read);
+    EXPECT_EQ(set.example_shape(), whole.example_shape());
+    EXPECT_EQ(fingerprint(set), fingerprint(whole));
+    const std::vector<std::uint32_t> rows = {2, 0, 2};
+    EXPECT_TRUE(std::ranges::equal(set.features(rows).span(), whole.features(rows).span()));
+    if (!is_read) continue;
+    EXPECT_TRUE(std::ranges::equal(set.labels(), whole.labels()));
+    EXPECT_TRUE(std::ranges::equal(set.subset(rows).slice(1, 3).features(0, 2).span(),
+                                   whole.subset(rows).slice(1, 3).features(0, 2).span()));
+    Bytes cut = features;
+    cut.pop_back();
+    scratch.write("x.npy", cut);
+    EXPECT_EQ(message_of<FormatError>([&] { load_npy(x, y, 0, most); }),
+              message_of<FormatError>([&] { load_npy(x, y); }));
+  }
+}
+
+TEST(LoadNpy, AFolderOfMoreThanItMayTakeIsReadFromItsFiles) {
+  const ScratchDirectory scratch;
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  scratch.write("x.npy", npy_bytes<float>("<f4", "(6, 1)", {1, bad, 3, 4, 5, 6}));
+  scratch.write("y.npy", npy_bytes<std::int64_t>("<i8", "(6,)", {0, 1, 0, 1, 0, 1}));
+  expect_mentions(message_of<FormatError>([&] { load_data(scratch.path(), {.max_bytes = 8}); }),
+                  "x.npy: expected finite numbers, found nan in row 1");
+  const DataSplit data = load_data(scratch.path(), {.split = 0.5, .skip_bad = 1, .max_bytes = 8});
+  EXPECT_TRUE(data.train.is_read() && data.test.is_read());
+  EXPECT_EQ(data.train.size() + data.test.size(), 5U);
+  EXPECT_EQ(data.skipped.size(), 1U);
+  // Weights are of examples in memory.
+  scratch.write("w.npy", npy_bytes<float>("<f4", "(6,)", {1, 1, 1, 2, 1, 1}));
+  const Dataset weighted = load_data(scratch.path(), {.skip_bad = 1, .max_bytes = 8}).train;
+  EXPECT_FALSE(weighted.is_read());
+  EXPECT_EQ(weighted.sample_weights().size(), 5U);
 }
 
 TEST(LoadNpy, RefusesFilesThatDoNotBelongTogether) {
