@@ -4,7 +4,6 @@
 #include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/frontend/log_mel.h>
-#include <octet/train/data/example_kind.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/data/load_data.h>
 

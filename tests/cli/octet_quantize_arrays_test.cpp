@@ -6,6 +6,7 @@
 #include <octet/layers/layers.h>
 #include <octet/layers/sequential.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/cli/npz_files.h>
 #include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/import/zip_files.h>
@@ -22,27 +23,10 @@ namespace octet::test::octet_quantize_arrays_test {
 namespace {
 
 using nlohmann::json;
-using NamedFiles = std::vector<std::pair<std::string, Bytes>>;
 
 constexpr Index kTrain = 160;
 /// More than are scored at a time.
 constexpr Index kTest = 1300;
-
-std::string shape_text(const Shape& shape) {
-  std::string text = "(";
-  for (const Index extent : shape) text += fmt::format("{},", extent);
-  return text + ")";
-}
-
-std::pair<std::string, Bytes> named(const std::string& name, const Tensor& values) {
-  return {name + ".npy", npy_bytes<float>("<f4", shape_text(values.shape()),
-                                          {values.span().begin(), values.span().end()})};
-}
-
-std::pair<std::string, Bytes> named(const std::string& name, const Labels& labels) {
-  return {name + ".npy",
-          npy_bytes<std::int32_t>("<i4", fmt::format("({},)", labels.size()), labels)};
-}
 
 /// Examples of two inputs, x [6] and z [3], with a class of three and a number.
 Dataset examples(Index count, std::uint64_t seed) {
@@ -412,70 +396,6 @@ TEST_F(OctetQuantizeArrays, ExamplesAreDividedByShare) {
   const ProcessResult result = quantize("out", {"--split", "0.75", "--epochs", "1", "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   expect_mentions(result.err, ", 121 training and 39 test examples");
-}
-
-// x and y, as a folder of .npy files has them, are for networks by name.
-TEST_F(OctetQuantizeArrays, XAndYTrainANetworkAsNpyFilesDo) {
-  const auto part = [](const std::string& end, Index count, std::uint64_t seed) {
-    const Tensor x = random_tensor({count, 6}, seed);
-    Labels labels;
-    for (Index i = 0; i < count; ++i) {
-      labels.push_back(x.span()[static_cast<std::size_t>(6 * i)] > 0.0F ? 1 : 0);
-    }
-    return NamedFiles{named("x" + end, x), named("y" + end, labels)};
-  };
-  const auto join = [](NamedFiles a, const NamedFiles& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-  };
-  const NamedFiles parts = join(part("_train", kTrain, 1), part("_test", kTest, 2));
-  write("parts.npz", parts);
-  write("one.npz", part("", kTrain, 1));
-  write("other.npz", part("", kTest, 2));
-  std::filesystem::create_directories(path("folder"));
-  for (const auto& [name, bytes] : parts) write_file_atomic(path("folder/" + name), bytes);
-  const auto train = [&](const std::string& out, const Arguments& more) {
-    return octet(Arguments{"train", "--hidden", "8", "--epochs", "3", "--qat-epochs", "1",
-                           "--batch", "16", "--json", "--normalize", "--out", path(out)} +
-                 more);
-  };
-  const json of_folder = printed_json(train("folder_out", {"--data", path("folder")}));
-  for (const auto& [out, data] :
-       {std::pair{"parts_out", Arguments{"--data", path("parts.npz")}},
-        {"two_out", Arguments{"--data", path("one.npz"), "--test-data", path("other.npz")}}}) {
-    const json found = printed_json(train(out, data));
-    EXPECT_EQ(found.at("integer_accuracy"), of_folder.at("integer_accuracy")) << out;
-    EXPECT_EQ(found.at("examples"), of_folder.at("examples"));
-    // The same numbers, whichever command reads which.
-    const std::string model = path(std::string(out) + "/model_int8.tflite");
-    for (const char* test : {"parts.npz", "other.npz", "folder"}) {
-      EXPECT_EQ(printed_json(octet({"eval", model, "--data", path(test), "--json"})).at("accuracy"),
-                of_folder.at("integer_accuracy"))
-          << out << " on " << test;
-    }
-  }
-  expect_mentions(train("split_out", {"--data", path("one.npz"), "--split", "0.75"}).err,
-                  ", 120 training and 40 test images of [6], 2 classes");
-  write("more.npz", join(part("", 4, 1), part("_b", 4, 1)));
-  write("lone.npz", {named("x", Tensor::ones({4, 6}))});
-  write("wide.npz", {named("x", Tensor::ones({4, 7})), named("y", Labels{0, 1, 0, 1})});
-  for (const auto& [arguments, code, words] :
-       {std::tuple{Arguments{"--data", path("lone.npz")}, 1, "expected an array \"y\", found none"},
-        {Arguments{"--data", path("test.npz")}, 1, "expected an array \"y\", found z, kind, size"},
-        {Arguments{"--data", path("more.npz")}, 1, "found x_b, y_b too"},
-        {Arguments{"--data", path("one.npz"), "--test-data", path("wide.npz")}, 1,
-         "expected test examples [6] as those for training, found [7]"},
-        {Arguments{"--data", path("parts.npz"), "--split", "0.5"}, 2,
-         "--split: expected data without a test part, found x_test in"},
-        {Arguments{"--data", path("one.npz"), "--test-data", path("folder")}, 2,
-         "--test-data: expected an .npz file, as the training data is, found"},
-        {Arguments{"--data", path("one.npz"), "--window", "3"}, 2,
-         "--window: goes with other data than the arrays of an .npz file"}}) {
-    const ProcessResult result = train("refused", arguments);
-    EXPECT_EQ(result.exit_code, code) << result.err;
-    expect_mentions(result.err, words);
-  }
-  EXPECT_FALSE(std::filesystem::exists(path("refused")));
 }
 
 TEST_F(OctetQuantizeArrays, ImagesWithChannelsFirstAreRefused) {

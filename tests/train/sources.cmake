@@ -69,6 +69,7 @@ set(OCTET_CLI_TESTS
   cli/octet_help_test.cpp
   cli/octet_predict_test.cpp
   cli/octet_quantize_arrays_test.cpp
+  cli/octet_train_arrays_test.cpp
   cli/octet_quantize_test.cpp
   cli/octet_train_test.cpp
   cli/octet_search_test.cpp

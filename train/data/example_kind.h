@@ -1,7 +1,5 @@
 #pragma once
 
-#include <octet/train/data/dataset.h>
-
 #include <string_view>
 
 namespace octet {
@@ -16,16 +14,7 @@ enum class ExampleKind {
   volume     ///< More axes than an image has.
 };
 
-/// Every kind of example.
-inline constexpr ExampleKind kExampleKinds[] = {ExampleKind::image,  ExampleKind::sequence,
-                                                ExampleKind::signal, ExampleKind::matrix,
-                                                ExampleKind::row,    ExampleKind::volume};
-
 /// "images", "sequences", "features of signals", "arrays of two axes", "rows of numbers" or "arrays
 /// of four axes or more".
 std::string_view to_string(ExampleKind kind);
-
-/// The kind of a set's examples, by its front end, their shape and the format of its description.
-ExampleKind example_kind(const Dataset& data);
-
 }  // namespace octet

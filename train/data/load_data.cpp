@@ -176,6 +176,13 @@ std::shared_ptr<const DataDescription> description_of(const DataFormat& format,
                       .options = std::move(resolved)});
 }
 
+ExampleKind kind_of_two_axes(const Dataset& data) {
+  if (data.description() == nullptr) return ExampleKind::matrix;
+  const auto formats = data_formats();
+  const auto format = std::ranges::find(formats, data.description()->format, &DataFormat::name);
+  return format == formats.end() ? ExampleKind::matrix : format->two_axes;
+}
+
 }  // namespace
 
 std::string_view data_format_at(const fs::path& path) { return format_of(path).name; }
@@ -210,6 +217,21 @@ Dataset load_test_data(const fs::path& path, const DataOptions& options) {
   check_options(format, options);
   if (format.load_test != nullptr) return format.load_test(path, options);
   return load_data(path, options).test;
+}
+
+ExampleKind example_kind(const Dataset& data) {
+  if (!data.front_end().empty()) return ExampleKind::signal;
+  switch (data.example_shape().rank()) {
+    case 0:
+    case 1:
+      return ExampleKind::row;
+    case 2:
+      return kind_of_two_axes(data);
+    case 3:
+      return ExampleKind::image;
+    default:
+      return ExampleKind::volume;
+  }
 }
 
 }  // namespace octet

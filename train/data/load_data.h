@@ -2,6 +2,7 @@
 
 #include <octet/train/data/data_options.h>
 #include <octet/train/data/dataset.h>
+#include <octet/train/data/example_kind.h>
 
 #include <filesystem>
 #include <string_view>
@@ -19,6 +20,9 @@ DataSplit load_data(const std::filesystem::path& path, const DataOptions& option
 
 /// The name of the format of a file or a folder, one of data_formats(). Throws as load_data().
 std::string_view data_format_at(const std::filesystem::path& path);
+
+/// The kind of a set's examples, by its front end, their shape and the format of its description.
+ExampleKind example_kind(const Dataset& data);
 
 /// The test examples of such data alone; of a format that keeps them in files of their own, nothing
 /// else is read. Throws as load_data().

@@ -3,7 +3,7 @@
 #include <octet/tests/train/training.h>
 #include <octet/train/data/augmentation.h>
 #include <octet/train/data/data_description.h>
-#include <octet/train/data/example_kind.h>
+#include <octet/train/data/load_data.h>
 
 #include <algorithm>
 #include <cmath>
