@@ -88,8 +88,23 @@ DataSplit load(const std::string& path, const DataOptions& options) {
   return as_options([&] { return load_data(path, options); });
 }
 
-Dataset load_test(const std::string& path, const DataOptions& options) {
-  return as_options([&] { return load_test_data(path, options); });
+TestData load_test(const std::string& path, const DataOptions& options) {
+  const TrainedSplit& trained = options.trained_split;
+  if (trained.share == 0) {
+    return {as_options([&] { return load_test_data(path, options); })};
+  }
+  DataSplit data = load(path, options);
+  TestData test{std::move(data.test), data.is_trained_split};
+  const std::string how = fmt::format("--split {} --split-seed {}", trained.share, trained.seed);
+  if (test.is_trained_split) {
+    test.text = fmt::format("test examples: those that training kept for the test by {}\n", how);
+  } else if (options.split == 0 && options.test_data.empty()) {
+    test.text = fmt::format(
+        "test examples: all, since these are not the data that training divided by {}; examples "
+        "that it learned make the scores too good\n",
+        how);
+  }
+  return test;
 }
 
 Normalization normalization_for(const DataSplit& data, const Options& options) {
@@ -250,6 +265,9 @@ std::string text_of(const DataSplit& data, std::optional<Task> task) {
         "--max-data-bytes\n";
   }
   text += fmt::format("task: {}\n", task_text(train, task));
+  if (data.is_trained_split) {
+    text += "test examples: those that the training of the given model kept for the test\n";
+  }
   if (!data.skipped.empty()) {
     text += fmt::format("left out: {} examples that cannot be read\n", data.skipped.size());
   }

@@ -25,10 +25,19 @@ auto in_file(const std::string& file, const Read& read) {
   }
 }
 
+/// Test examples, and which ones of the data they are.
+struct TestData {
+  Dataset examples;
+  /// Whether they are those that the training of a model kept for its test by --split.
+  bool is_trained_split = false;
+  /// What to tell the user of them: how training divided its data; empty where it did not.
+  std::string text{};
+};
+
 /// load_data() and load_test_data() of what a command line names. Throw command_line::UsageError
 /// for options that do not go with the data.
 DataSplit load(const std::string& path, const DataOptions& options);
-Dataset load_test(const std::string& path, const DataOptions& options);
+TestData load_test(const std::string& path, const DataOptions& options);
 
 /// The data, once they are found to suit the options. Throws command_line::UsageError for options
 /// that need examples of one input with a class label each, or of one input and one output, where

@@ -194,8 +194,15 @@ void show_anomalies(const nlohmann::ordered_json& found, std::size_t samples) {
        found.at("false_alarms").get<std::int64_t>(), samples - anomalies);
 }
 
-/// Scores every output. `labelled` is the data as it was read.
-void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset labelled) {
+/// Adds which examples of the data are scored, where the model's training divided its own.
+void add_part(nlohmann::ordered_json& json, const application::TestData& data) {
+  if (!data.text.empty()) json["is_trained_split"] = data.is_trained_split;
+}
+
+/// Scores every output. `test` is the data as it was read.
+void eval_outputs(const EvalOptions& options, Interpreter& interpreter,
+                  application::TestData test) {
+  Dataset& labelled = test.examples;
   if (options.limit > 0) labelled = labelled.head(options.limit);
   const Dataset data = application::prepared_for(options.model.file, interpreter.model(), labelled);
   resize_for(interpreter, data.size());
@@ -213,6 +220,7 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
                                 {"rounding", to_string(interpreter.rounding())},
                                 {"threads", num_threads()},
                                 {"seconds", seconds}};
+    add_part(json, test);
     if (!metrics.empty()) json["metrics"] = metrics;
     if (!anomalies.empty()) json["anomalies"] = anomalies;
     show_json(json);
@@ -236,6 +244,7 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter, Dataset 
   show_anomalies(anomalies, data.size());
   show("{} samples, rounding {}, {:.3f} s\n", data.size(), to_string(interpreter.rounding()),
        seconds);
+  show("{}", test.text);
 }
 
 }  // namespace
@@ -245,20 +254,21 @@ void eval(const EvalOptions& options) {
   const IntegerModel& model = interpreter.model();
   if (has_named_arrays(options.data, model)) {
     eval_outputs(options, interpreter,
-                 read_npz_split(options.data, options.data_options, model).test);
+                 {read_npz_split(options.data, options.data_options, model).test});
     return;
   }
-  Dataset images =
+  application::TestData test =
       is_npz(options.data)
-          ? load_examples_at(options.data, options.data_options).test
+          ? application::TestData{load_examples_at(options.data, options.data_options).test}
           : application::load_test(options.data,
                                    application::options_for(options.model.file, model, options.data,
                                                             options.data_options));
+  Dataset& images = test.examples;
   check_sizes(interpreter, images);
   const bool gives_back =
       application::in_file(options.model.file, [&] { return reconstructs(model); });
   if (!images.has_labels() || gives_back) {
-    eval_outputs(options, interpreter, std::move(images));
+    eval_outputs(options, interpreter, std::move(test));
     return;
   }
   images = application::prepared_for(options.model.file, model, std::move(images));
@@ -276,6 +286,7 @@ void eval(const EvalOptions& options) {
         {"images", images.size()},    {"correct", correct},
         {"accuracy", accuracy},       {"rounding", to_string(interpreter.rounding())},
         {"threads", num_threads()},   {"seconds", seconds}};
+    add_part(json, test);
     if (!metrics.empty()) json["metrics"] = metrics;
     show_json(json);
     return;
@@ -283,6 +294,7 @@ void eval(const EvalOptions& options) {
   show("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy, correct,
        images.size(), to_string(interpreter.rounding()), seconds);
   show_metrics(metrics);
+  show("{}", test.text);
 }
 
 }  // namespace octet::tools

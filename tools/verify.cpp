@@ -80,7 +80,7 @@ Verification compare(const VerifyOptions& options, const Models& models, Compare
         "them on "
         "--random samples, or one with a .tflite file");
   }
-  const Dataset data = application::load_test(options.data, options.data_options);
+  const Dataset data = application::load_test(options.data, options.data_options).examples;
   return {data.name(), compare_networks(a, b, data, what)};
 }
 

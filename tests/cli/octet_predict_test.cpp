@@ -11,6 +11,7 @@
 #include <octet/layers/sequential.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/octet_tool.h>
+#include <octet/tests/core/thrown.h>
 #include <octet/tests/import/zip_files.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/train/data/npy_files.h>
@@ -75,8 +76,8 @@ class OctetPredict : public OctetTool {
         path(name),
         zip_bytes({{array_of(found.inputs), input}, {array_of(found.outputs), output}}, false));
   }
-  double accuracy_on(const std::string& data) const {
-    const Result result = octet("eval " + model() + "--data '" + path(data) + "' --json");
+  double accuracy_on(const std::string& data, const std::string& more = "") const {
+    const Result result = octet("eval " + model() + "--data '" + path(data) + "' --json " + more);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const auto found = nlohmann::json::parse(result.out);
     return (found.contains("outputs") ? found.at("outputs").at(0) : found).at("accuracy");
@@ -120,10 +121,21 @@ TEST_F(OctetPredict, SaysClassesOfRecordsWhateverTheirColumnsOrder) {
 
 TEST_F(OctetPredict, EvalScoresAsTheRunDid) {
   train("--normalize");
-  const Result taken =
-      octet("eval " + model() + "--data '" + path("all.csv") + "' --split 0.8 --json");
-  ASSERT_EQ(taken.exit_code, 0) << taken.err;
-  EXPECT_EQ(nlohmann::json::parse(taken.out).at("accuracy"), metrics().at("integer_accuracy"));
+  const std::string on_all = "eval " + model() + "--data '" + path("all.csv") + "' ";
+  for (const char* more : {"", "--split 0.8 --split-seed 0"}) {
+    const Result taken = octet(on_all + more + " --json");
+    ASSERT_EQ(taken.exit_code, 0) << taken.err;
+    const auto found = nlohmann::json::parse(taken.out);
+    EXPECT_EQ(found.at("accuracy"), metrics().at("integer_accuracy"));
+    EXPECT_EQ(found.at("images"), metrics().at("data").at("test"));
+    EXPECT_EQ(found.at("is_trained_split"), true);
+  }
+  expect_mentions(octet(on_all).out,
+                  "test examples: those that training kept for the test by --split 0.8 "
+                  "--split-seed 0\n");
+  expect_failure(on_all + "--split 0.7", 2, "--split: expected 0.8 with --split-seed 0, by which");
+  expect_mentions(octet("eval " + model() + "--data '" + path("worn.csv") + "'").out,
+                  "test examples: all, since these are not the data that training divided by");
   expect_failure("eval " + model() + "--data '" + path("all.csv") + "' --window 3 --columns share",
                  2,
                  "--columns: expected [\"degrees\",\"share\"], with which the model was trained");
@@ -132,7 +144,8 @@ TEST_F(OctetPredict, EvalScoresAsTheRunDid) {
   // Arrays hold what was measured, too.
   write_arrays("all.npz", "out/model_int8.tflite", npy_bytes<float>("<f4", "(400, 2)", features_),
                npy_bytes<std::int32_t>("<i4", "(400,)", labels_));
-  EXPECT_EQ(accuracy_on("all.npz"), accuracy_on("all.csv"));
+  EXPECT_EQ(accuracy_on("all.npz"),
+            accuracy_on("all.csv", "--test-data '" + path("all.csv") + "'"));
   // Labels are those of the training, though a class has no examples.
   EXPECT_GT(accuracy_on("worn.csv"), 0.9);
 }

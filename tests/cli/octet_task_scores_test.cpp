@@ -136,7 +136,7 @@ TEST_F(OctetTaskScores, AnomaliesAreClassesThatAreNotNormal) {
   expect_anomalies_are_found(train("all.csv",
                                    "--task reconstruction --normal fine --split 0.8 --normalize "
                                    "--epochs 40 --qat-epochs 5"),
-                             "all.csv --split 0.8", path("new.csv"));
+                             "all.csv", path("new.csv"));
   EXPECT_EQ(metrics().at("data").at("train"), 400);
   expect_mentions(
       train("all.csv", "--task reconstruction --normal fine --epochs 1 --qat-epochs 0").err,
@@ -288,10 +288,8 @@ TEST_F(OctetTaskScores, AreOfTheTaskThatIsGiven) {
     if (one.is_accuracy) {
       EXPECT_GT(found.at("integer_accuracy").get<double>(), 0.7);
     }
-    const std::string split =
-        one.options.find("--split") == std::string::npos ? "" : " --split 0.8";
     const nlohmann::json said = printed_json(octet("eval " + path("out/model_int8.tflite") +
-                                                   " --data " + path(one.name) + split + " --json"))
+                                                   " --data " + path(one.name) + " --json"))
                                     .at("outputs")
                                     .at(0);
     const char* score = one.is_accuracy ? "accuracy" : "mean_absolute_error";

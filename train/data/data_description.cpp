@@ -95,6 +95,17 @@ Shape read_shape(const nlohmann::json& list) {
   return shape;
 }
 
+TrainedSplit read_split(const nlohmann::json& object) {
+  TrainedSplit split{.share = object.at("share").get<double>(),
+                     .seed = detail::whole_number<std::uint64_t>(object.at("seed")),
+                     .examples = object.at("examples").get<std::string>()};
+  if (!(split.share > 0 && split.share < 1)) {
+    throw FormatError(
+        fmt::format("split: expected a share between 0 and 1, found {}", split.share));
+  }
+  return split;
+}
+
 /// Whether the member is DataOptions::width.
 template <class Member>
 bool is_width(Member member) {
@@ -121,6 +132,9 @@ std::string to_text(const DataDescription& description) {
     if (description.options.*member == plain.*member) return;
     object[option_key(name, is_width(member))] = option_value(description.options.*member);
   });
+  if (const TrainedSplit& split = description.options.trained_split; split != TrainedSplit{}) {
+    object["split"] = {{"share", split.share}, {"seed", split.seed}, {"examples", split.examples}};
+  }
   return detail::lenient_json_text(object);
 }
 
@@ -139,6 +153,8 @@ DataDescription parse_data_description(std::string_view text) {
       using Kind = std::remove_reference_t<decltype(description.options.*member)>;
       description.options.*member = read_option<Kind>(name, *found);
     });
+    const auto split = parsed->find("split");
+    if (split != parsed->end()) description.options.trained_split = read_split(*split);
   } catch (const nlohmann::json::exception& error) {
     fail(error.what());
   } catch (const Error& error) {
@@ -150,6 +166,7 @@ DataDescription parse_data_description(std::string_view text) {
 DataOptions with_description(const DataOptions& given, const DataDescription& description) {
   const DataOptions plain;
   DataOptions result = given;
+  result.trained_split = description.options.trained_split;
   for_each_option([&](std::string_view name, auto member) {
     const auto& trained = description.options.*member;
     const bool is_given = given.*member != plain.*member || given.chosen.contains(name);

@@ -24,7 +24,8 @@ struct DataDescription {
 /// the dashes: not those that say where files are, or which of them are for training.
 std::vector<std::string_view> example_options();
 
-/// The description as a JSON object: "format", "shape", and the options that are not the default.
+/// The description as a JSON object: "format", "shape", the options that are not the default, and
+/// "split" where DataOptions::trained_split says of one.
 std::string to_text(const DataDescription& description);
 
 /// Reads to_text(). Throws FormatError for another text, for an option of another kind or outside
@@ -32,8 +33,8 @@ std::string to_text(const DataDescription& description);
 DataDescription parse_data_description(std::string_view text);
 
 /// The options for reading further data for a model: those given, and those of the description for
-/// what they leave out. Throws InvalidArgument, which names the option, where one that is given
-/// (given_options()) differs from that of the training.
+/// what they leave out, with how the training divided its examples. Throws InvalidArgument, which
+/// names the option, where one that is given (given_options()) differs from that of the training.
 DataOptions with_description(const DataOptions& given, const DataDescription& description);
 
 }  // namespace octet

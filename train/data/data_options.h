@@ -35,6 +35,16 @@ SequencePadding parse_sequence_padding(std::string_view text);
 inline constexpr double kLeastSignalRange = 1e-9;
 inline constexpr double kMostSignalRange = 1e9;
 
+/// How load_data() divided the examples that a model was trained on.
+struct TrainedSplit {
+  /// DataOptions::split and split_seed; 0: they were not divided.
+  double share = 0;
+  std::uint64_t seed = 0;
+  /// Tells other examples from those that were divided; see unweighted_fingerprint().
+  std::string examples{};
+  bool operator==(const TrainedSplit&) const = default;
+};
+
 /// What a path leaves open for load_data(). A format takes some of these options: another one that
 /// is given is an error.
 struct DataOptions {
@@ -45,6 +55,8 @@ struct DataOptions {
   /// 0: none; all examples are then for both.
   double split = 0;
   std::uint64_t split_seed = 0;
+  /// Divides the same examples as the training of a model did; others as if it were not given.
+  TrainedSplit trained_split{};
   /// The names of the classes in the order of their labels; empty: those that the data have.
   std::vector<std::string> class_names{};
   /// Whether test examples may be of classes that no training example is of, as anomalies are;

@@ -263,6 +263,8 @@ struct DataSplit {
   Dataset validation{};
   /// What is wrong with each example that load_data() left out: DataOptions::skip_bad.
   std::vector<std::string> skipped{};
+  /// Whether these are the parts of the training that DataOptions::trained_split is of.
+  bool is_trained_split = false;
 
   /// The set that each epoch is scored on: the validation set, else the test set.
   const Dataset& scored_in_training() const { return validation.empty() ? test : validation; }

@@ -93,26 +93,7 @@ std::vector<std::uint64_t> hash_examples(const Dataset& data) {
   return hashes;
 }
 
-}  // namespace
-
-std::uint64_t xxh64(std::span<const std::uint8_t> bytes) {
-  const std::size_t size = bytes.size();
-  std::uint64_t hash = hash_stripes(bytes) + size;
-  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
-    hash = std::rotl(hash ^ mix(0, load<std::uint64_t>(bytes.data())), 27) * kPrime1 + kPrime4;
-  }
-  if (bytes.size() >= 4) {
-    const std::uint64_t word = load<std::uint32_t>(bytes.data());
-    hash = std::rotl(hash ^ (word * kPrime1), 23) * kPrime2 + kPrime3;
-    bytes = bytes.subspan(4);
-  }
-  for (const std::uint8_t byte : bytes) hash = std::rotl(hash ^ (byte * kPrime5), 11) * kPrime1;
-  hash = (hash ^ (hash >> 33U)) * kPrime2;
-  hash = (hash ^ (hash >> 29U)) * kPrime3;
-  return hash ^ (hash >> 32U);
-}
-
-std::string fingerprint(const Dataset& data) {
+std::string fingerprint_of(const Dataset& data, std::span<const float> weights) {
   std::vector<std::uint64_t> parts(data.example_shape().begin(), data.example_shape().end());
   parts.push_back(static_cast<std::uint64_t>(data.classes()));
   // Bytes are the floats byte / 255, but nobody takes one set for the other.
@@ -131,7 +112,7 @@ std::string fingerprint(const Dataset& data) {
     const Targets targets = data.targets(0, data.size());
     parts.push_back(xxh64(bytes_of(targets.values().span())));
   }
-  if (!data.sample_weights().empty()) parts.push_back(xxh64(bytes_of(data.sample_weights())));
+  if (!weights.empty()) parts.push_back(xxh64(bytes_of(weights)));
   const auto add_tensor = [&](const Tensor& tensor) {
     parts.insert(parts.end(), tensor.shape().begin(), tensor.shape().end());
     parts.push_back(xxh64(bytes_of(tensor.span())));
@@ -152,5 +133,28 @@ std::string fingerprint(const Dataset& data) {
   parts.insert(parts.end(), examples.begin(), examples.end());
   return fmt::format("{:016x}", xxh64(bytes_of(std::span<const std::uint64_t>(parts))));
 }
+
+}  // namespace
+
+std::uint64_t xxh64(std::span<const std::uint8_t> bytes) {
+  const std::size_t size = bytes.size();
+  std::uint64_t hash = hash_stripes(bytes) + size;
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
+    hash = std::rotl(hash ^ mix(0, load<std::uint64_t>(bytes.data())), 27) * kPrime1 + kPrime4;
+  }
+  if (bytes.size() >= 4) {
+    const std::uint64_t word = load<std::uint32_t>(bytes.data());
+    hash = std::rotl(hash ^ (word * kPrime1), 23) * kPrime2 + kPrime3;
+    bytes = bytes.subspan(4);
+  }
+  for (const std::uint8_t byte : bytes) hash = std::rotl(hash ^ (byte * kPrime5), 11) * kPrime1;
+  hash = (hash ^ (hash >> 33U)) * kPrime2;
+  hash = (hash ^ (hash >> 29U)) * kPrime3;
+  return hash ^ (hash >> 32U);
+}
+
+std::string fingerprint(const Dataset& data) { return fingerprint_of(data, data.sample_weights()); }
+
+std::string unweighted_fingerprint(const Dataset& data) { return fingerprint_of(data, {}); }
 
 }  // namespace octet

@@ -19,4 +19,7 @@ std::uint64_t xxh64(std::span<const std::uint8_t> bytes);
 /// has: all examples are read, a piece at a time.
 std::string fingerprint(const Dataset& data);
 
+/// As fingerprint(), but equal for sets that differ in their sample weights alone.
+std::string unweighted_fingerprint(const Dataset& data);
+
 }  // namespace octet

@@ -6,12 +6,14 @@
 #include <octet/train/data/csv_data.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/data_formats.h>
+#include <octet/train/data/fingerprint.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/names_in.h>
 #include <octet/train/data/signal_features.h>
 #include <octet/train/data/skipped_examples.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
@@ -161,10 +163,46 @@ void warn_of(const std::vector<std::string>& skipped, const fs::path& path) {
       skipped.size(), fmt::join(first, "\n"), skipped.size() > kMostSkippedNamed ? "\n..." : "")));
 }
 
+/// Tells examples that are divided otherwise apart, or are others.
+std::string divided_examples(const LoadedData& data) {
+  const std::string examples = unweighted_fingerprint(data.train);
+  if (data.groups.empty()) return examples;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(data.groups.data());
+  return fmt::format("{}{:016x}", examples,
+                     xxh64({bytes, data.groups.size() * sizeof(data.groups[0])}));
+}
+
+/// The division that the options ask for: their own, or that of a training of the same examples.
+/// None: TrainedSplit::share is 0.
+TrainedSplit split_of(const LoadedData& data, const DataOptions& options) {
+  const TrainedSplit& trained = options.trained_split;
+  const bool may_be_trained = trained.share != 0 && data.test.empty() && options.test_data.empty();
+  if (options.split == 0 && !may_be_trained) return {};
+  TrainedSplit split{options.split, options.split_seed, divided_examples(data)};
+  if (!may_be_trained || split.examples != trained.examples) {
+    return options.split == 0 ? TrainedSplit{} : split;
+  }
+  const std::vector<std::string_view> given = given_options(options);
+  const auto is_other = [&](std::string_view name, bool differs) {
+    return differs && std::ranges::find(given, name) != given.end();
+  };
+  if (is_other("split", split.share != trained.share) ||
+      is_other("split-seed", split.seed != trained.seed)) {
+    throw InvalidArgument(fmt::format(
+        "load_data: --split: expected {} with --split-seed {}, by which the model's training "
+        "divided the same examples, found {} with {}; another division would score examples that "
+        "it learned. Leave both out to take them from the model",
+        trained.share, trained.seed, split.share, split.seed));
+  }
+  return trained;
+}
+
 std::shared_ptr<const DataDescription> description_of(const DataFormat& format,
                                                       const LoadedData& data,
-                                                      const DataOptions& options) {
+                                                      const DataOptions& options,
+                                                      const TrainedSplit& split) {
   DataOptions resolved = data.resolved.value_or(options);
+  resolved.trained_split = split;
   resolved.ignored.clear();
   // Further data may lack a class: labels go by the names of the training.
   if (std::ranges::find(format.takes, "class-names") != format.takes.end()) {
@@ -192,13 +230,16 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
   check_options(format, options);
   LoadedData data = load(format, path, options);
   check_has_no_test(data, options, path);
-  if (options.split != 0) {
-    if (!options.test_data.empty()) {
-      throw InvalidArgument("load_data: expected --split or --test-data, found both");
-    }
-    DataSplit parts = split_data(data.train, options.split, data.groups, options.split_seed);
-    parts.train = std::move(parts.train).with_description(description_of(format, data, options));
+  if (options.split != 0 && !options.test_data.empty()) {
+    throw InvalidArgument("load_data: expected --split or --test-data, found both");
+  }
+  const TrainedSplit split = split_of(data, options);
+  if (split.share != 0) {
+    DataSplit parts = split_data(data.train, split.share, data.groups, split.seed);
+    auto description = description_of(format, data, options, split);
+    parts.train = std::move(parts.train).with_description(std::move(description));
     parts.skipped = std::move(data.skipped);
+    parts.is_trained_split = split == options.trained_split;
     warn_of(parts.skipped, path);
     return parts;
   }
@@ -206,7 +247,7 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
   if (data.test.empty()) data.test = data.train;
   check_shapes(data.train, data.test, "test", path);
   check_shapes(data.train, data.validation, "validation", path);
-  auto description = description_of(format, data, options);
+  auto description = description_of(format, data, options, split);
   warn_of(data.skipped, path);
   return {std::move(data.train).with_description(std::move(description)), std::move(data.test),
           std::move(data.validation), std::move(data.skipped)};

@@ -169,8 +169,10 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
                                           .window = 5,
                                           .hop = 2}};
   description.options.class_names = {"on", "off"};
+  description.options.trained_split = {.share = 0.7, .seed = ~std::uint64_t{0}, .examples = "x"};
   const std::string text = to_text(description);
   EXPECT_EQ(to_text(parse_data_description(text)), text);
+  EXPECT_EQ(parse_data_description(text).options.trained_split, description.options.trained_split);
   for (const std::string_view name : example_options()) {
     expect_mentions(text, name == "image-size" ? "image-width" : std::string(name));
   }
@@ -198,6 +200,8 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
            {R"({"format":"x","shape":[1],"frame":1e9})", "expected a whole number"},
            {R"({"format":"x","shape":[1],"padding":"left"})",
             "expected zero, last or mask, found 'left'"},
+           {R"({"format":"x","shape":[1],"split":{"share":1,"seed":0,"examples":""}})",
+            "split: expected a share between 0 and 1, found 1"},
            {R"({"format":"x","shape":[1],"columns":"a"})", "type must be array"}}) {
     expect_mentions(message_of<FormatError>([&text = damaged] { parse_data_description(text); }),
                     words);

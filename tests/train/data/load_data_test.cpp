@@ -5,6 +5,8 @@
 #include <octet/tests/train/data/image_files.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/tests/train/data/wav_files.h>
+#include <octet/train/data/data_description.h>
+#include <octet/train/data/fingerprint.h>
 #include <octet/train/data/image_file.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/wav_folder.h>
@@ -179,6 +181,58 @@ TEST_F(LoadData, ColumnsOfTestDataAreFoundByTheNamesOfTheTrainingData) {
   const DataSplit data =
       load_data(prices, {.test_data = write("q.csv", text("price,x\n3,4\n5,6\n"))});
   EXPECT_FALSE(data.test.has_labels()) << "whole numbers are numbers, as those of the training";
+}
+
+// A model is scored on the examples that it was not trained on, whatever else a command gives.
+TEST_F(LoadData, TheSplitOfATrainingDividesTheSameExamplesAgain) {
+  std::string rows = "a,who,weight,kind\n";
+  for (int i = 0; i < 40; ++i) rows += fmt::format("{},{},{},{}\n", i, i / 4, 1 + i % 2, i % 2);
+  write("rows.csv", text(rows));
+  write("other.csv", text(rows + "40,10,1,0\n"));
+  const DataOptions options{.split = 0.7,
+                            .split_seed = 3,
+                            .target_column = "kind",
+                            .group_column = "who",
+                            .weight_column = "weight"};
+  const DataSplit trained = load_data(folder("rows.csv"), options);
+  EXPECT_FALSE(trained.is_trained_split);
+  const DataDescription description = parse_data_description(to_text(*trained.train.description()));
+  const DataOptions taken = with_description({}, description);
+  const DataSplit again = load_data(folder("rows.csv"), taken);
+  EXPECT_TRUE(again.is_trained_split);
+  EXPECT_EQ(unweighted_fingerprint(again.test), unweighted_fingerprint(trained.test));
+  EXPECT_EQ(to_text(*again.train.description()), to_text(*trained.train.description()));
+  struct Case {
+    const char* path;
+    std::function<void(DataOptions&)> change;
+    std::size_t tested;
+  };
+  const std::size_t part = trained.test.size();
+  for (const Case& c :
+       {Case{"rows.csv",
+             [](DataOptions& o) {
+               o.split = 0.7;
+               o.split_seed = 3;
+             },
+             part},
+        Case{"rows.csv", [](DataOptions& o) { o.split = 0.7; }, part},
+        Case{"other.csv", [](DataOptions&) {}, 41},
+        Case{"rows.csv", [](DataOptions& o) { o.group_column.clear(); }, 40},
+        Case{"rows.csv", [&](DataOptions& o) { o.test_data = folder("other.csv"); }, 41}}) {
+    DataOptions how = taken;
+    c.change(how);
+    const DataSplit found = load_data(folder(c.path), how);
+    EXPECT_EQ(found.test.size(), c.tested);
+    EXPECT_EQ(found.is_trained_split, c.tested == part);
+  }
+  for (const DataOptions& wrong :
+       {DataOptions{.split = 0.6, .split_seed = 3},
+        DataOptions{.split = 0.7, .chosen = {"split-seed"}}, DataOptions{.split_seed = 4}}) {
+    expect_mentions(message_of<InvalidArgument>([&] {
+                      load_data(folder("rows.csv"), with_description(wrong, description));
+                    }),
+                    "--split: expected 0.7 with --split-seed 3, by which the model's training");
+  }
 }
 
 TEST_F(LoadData, WhatIsRefusedIsNamed) {
