@@ -266,11 +266,11 @@ std::string final_report(const Application& application, const Options& options,
                       one_accuracy ? "images" : "examples");
   text += fmt::format(
       "{}: {} of {}\n"
-      "{:.1f} s in all, {} thread{}, rounding {}\n\n{}.tflite\n",
+      "{} thread{}, rounding {}\n\n{}.tflite\n",
       one_accuracy
           ? "test images that the simulation and the exported integers class differently"
           : "test examples in which outputs of the simulation and the exported integers differ",
-      r.differing_predictions, r.layer_differences.samples, report.seconds, num_threads(),
+      r.differing_predictions, r.layer_differences.samples, num_threads(),
       num_threads() == 1 ? "" : "s", to_string(options.quantize.rounding), stem);
   for (const auto& input : interpreter.get_input_details()) text += details_line("input ", input);
   for (const auto& output : interpreter.get_output_details()) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <octet/command_line/parse.h>
+#include <octet/core/clock.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/deploy/example_metadata.h>
@@ -399,9 +400,11 @@ class Run {
       metrics = report.metrics;
     }
     write_report_page(quantized, metrics);
+    show(screen_, fmt::format("\n{:.1f} s in all\n", octet::detail::clock_seconds() - begin_));
     if (options_.json && group_.is_root()) show(stdout, metrics);
   }
 
+  const double begin_ = octet::detail::clock_seconds();
   const Application& application_;
   const Options& options_;
   ProcessGroup& group_;

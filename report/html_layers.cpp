@@ -190,7 +190,7 @@ std::string examples_html(const Report& report, const std::vector<ShownExample>&
   std::string text = "<ul class=\"images\">\n";
   for (const ShownExample& one : examples) {
     const std::string title =
-        fmt::format("Test example {}, of class {}", one.index, label_text(report, one.label));
+        fmt::format("Test example: {}, of class {}", one.name, label_text(report, one.label));
     text += "<li>";
     if (!one.view.png.empty()) {
       text +=
@@ -199,7 +199,7 @@ std::string examples_html(const Report& report, const std::vector<ShownExample>&
     }
     if (!one.view.lines.empty()) text += example_plot(one.view, title);
     text += fmt::format(
-        "Example {}, label {}<br>{}<br>{}</li>\n", one.index,
+        "{}, label {}<br>{}<br>{}</li>\n", escaped_markup(one.name),
         escaped_markup(label_text(report, one.label)),
         escaped_markup(said("float", label_text(report, one.in_float), one.float_confidence)),
         escaped_markup(

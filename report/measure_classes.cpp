@@ -33,6 +33,7 @@ class Examples {
   ShownExample show(std::size_t i) {
     const Batch example = test_.batch(i, i + 1);
     return {.index = i,
+            .name = test_.example_name(i),
             .label = test_.labels()[i],
             .in_float = said_.in_float[i],
             .in_integers = said_.in_integers[i],

@@ -162,6 +162,8 @@ struct ExampleView {
 /// A test example, and what the networks said of it.
 struct ShownExample {
   std::size_t index = 0;
+  /// Dataset::example_name().
+  std::string name{};
   std::int32_t label = 0;
   std::int32_t in_float = 0;
   std::int32_t in_integers = 0;

@@ -57,6 +57,7 @@ Report report_named(const std::string& name) {
   report.confusion = {{5, 1}, {0, 4}};
   report.changed_examples = 30;
   report.changed = {{.index = 7,
+                     .name = name,
                      .label = 1,
                      .in_float = 1,
                      .in_integers = 0,
@@ -71,7 +72,7 @@ Report report_named(const std::string& name) {
                     {.index = 5,
                      .in_integers = 1,
                      .view = {.lines = {{{0, -1.5}, {1, 2.5}}}, .steps = 3}}}},
-      {.label = 1, .said = 0, .count = 1, .examples = {{.index = 9, .label = 1}}}};
+      {.label = 1, .said = 0, .count = 1, .examples = {{.index = 9, .name = name, .label = 1}}}};
   report.confused_pairs = 4;
   report.command = name;
   report.facts = {{name, name}};
@@ -100,9 +101,9 @@ TEST(ReportHtml, AnswersInOrder) {
     last = at;
   }
   for (const char* part : {"90.00 %", "80.00 %", "1 / 0, p = 1", "1 (20.0\xC3\x97)",
-                           "float: name (60 %)", "integers: name (55 %)", "label name", "said name",
-                           "30 test examples differently; shown here: 1",
-                           "of class name\" src=\"data:image/png;base64,UE5H",
+                           "float: name (60 %)", "integers: name (55 %)", "name, label name",
+                           "said name", "30 test examples differently; shown here: 1",
+                           "Test example: name, of class name\" src=\"data:image/png;base64,UE5H",
                            "of class name\" class=\"map\" src=\"data:image/png;base64,UE5H",
                            "most often, of 4 pairs of classes", "name taken for name: 17 examples<",
                            "name taken for name: 1 example<", "points=\"4.0,112.0 100.0,18.0 \"",

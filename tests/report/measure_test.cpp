@@ -210,6 +210,7 @@ TEST_F(MeasuredDigits, ConfusionsAndChangesAreThoseOfThePredictions) {
   EXPECT_EQ(found.changed_examples, changed.size());
   ASSERT_EQ(found.changed.size(), 3U);
   EXPECT_EQ(found.changed[2].index, changed[2]);
+  EXPECT_EQ(found.changed[2].name, "example " + std::to_string(changed[2]));
   EXPECT_EQ(found.changed[2].in_float, in_float[changed[2]]);
   EXPECT_EQ(found.changed[2].in_integers, integers[changed[2]]);
   EXPECT_FALSE(found.changed[2].view.png.empty());

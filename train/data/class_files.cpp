@@ -4,6 +4,7 @@
 #include <octet/core/log.h>
 #include <octet/core/printable.h>
 #include <octet/train/data/class_files.h>
+#include <octet/train/data/example_names.h>
 #include <octet/train/data/name_pattern.h>
 #include <octet/train/data/names_in.h>
 
@@ -211,6 +212,13 @@ Groups groups_of(const std::vector<ClassFile>& files) {
     groups.push_back(numbers.of(file.group.empty() ? file.path.string() : file.group));
   }
   return groups;
+}
+
+Dataset with_file_names(Dataset set, const fs::path& folder, const std::vector<ClassFile>& files) {
+  std::vector<fs::path> paths;
+  paths.reserve(files.size());
+  for (const ClassFile& file : files) paths.push_back(file.path);
+  return std::move(set).with_example_names(names_of_files(folder, paths));
 }
 
 ClassFiles list_class_files(const fs::path& folder, const Endings& endings,

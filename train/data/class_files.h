@@ -76,4 +76,8 @@ class GroupNumbers {
 /// are.
 Groups groups_of(const std::vector<ClassFile>& files);
 
+/// Names examples, one of each file, by the path from `folder` to the file.
+Dataset with_file_names(Dataset set, const std::filesystem::path& folder,
+                        const std::vector<ClassFile>& files);
+
 }  // namespace octet

@@ -5,6 +5,7 @@
 #include <octet/train/data/class_names.h>
 #include <octet/train/data/csv_data.h>
 #include <octet/train/data/csv_rows.h>
+#include <octet/train/data/example_names.h>
 #include <octet/train/data/number_text.h>
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/set_name.h>
@@ -80,6 +81,7 @@ class CsvExamples {
     for (const Segment& segment : segments_of(rows_, !numbers_)) {
       for (const std::size_t start : window_starts(segment.begin, segment.end, options_)) {
         if (!add(start)) continue;
+        lines_.push_back(static_cast<std::uint32_t>(rows_.lines[start]));
         groups_.push_back(rows_.groups.empty() ? segment_number : groups.of(rows_.groups[start]));
       }
       ++segment_number;
@@ -93,7 +95,10 @@ class CsvExamples {
     // Single records that no group holds together may be divided.
     if (options_.window == 0 && rows_.groups.empty()) groups_.clear();
     LoadedData data{
-        .train = dataset(std::move(name)), .groups = std::move(groups_), .resolved = options_};
+        .train =
+            dataset(std::move(name)).with_example_names(names_by_line(file_, std::move(lines_))),
+        .groups = std::move(groups_),
+        .resolved = options_};
     if (!weights_.empty()) {
       data.train = std::move(data.train).with_sample_weights(std::move(weights_));
     }
@@ -168,6 +173,8 @@ class CsvExamples {
   std::vector<float> targets_;
   std::vector<float> weights_;
   Groups groups_;
+  /// On which each example begins.
+  std::vector<std::uint32_t> lines_;
 };
 
 /// One part of a folder of files.
@@ -208,6 +215,7 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
   std::optional<SequenceSet> set;
   FolderPart part;
   const Groups groups = groups_of(files);
+  std::vector<fs::path> names;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const ClassFile& file = files[i];
     const std::string name = file.path.string();
@@ -222,10 +230,15 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
       set->add(std::span(rows.values).subspan(start * rows.features, steps * rows.features),
                file.class_name, name);
       part.groups.push_back(groups[i]);
+      const std::string line = fmt::format(", line {}", rows.lines[start]);
+      names.push_back(options.window > 0 ? name + line : name);
     }
   }
   require_read(folder.string(), set ? 1 : 0);
-  part.set = std::move(set).value().to_dataset(set_name(folder));
+  part.set = std::move(set)
+                 .value()
+                 .to_dataset(set_name(folder))
+                 .with_example_names(names_of_files(folder, names));
   return part;
 }
 

@@ -3,6 +3,7 @@
 #include <octet/train/data/cifar10.h>
 #include <octet/train/data/csv_data.h>
 #include <octet/train/data/data_formats.h>
+#include <octet/train/data/example_names.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/data/image_folder.h>
 #include <octet/train/data/names_in.h>
@@ -144,6 +145,7 @@ LoadedData load_npy_folder(const fs::path& folder, const DataOptions& options) {
                                      ? std::numeric_limits<std::size_t>::max()
                                      : options.max_bytes;
   const auto finite = [&](Dataset set, const std::string& of) {
+    set = std::move(set).with_example_names(names_by_row(folder / ("x" + of + ".npy")));
     return finite_rows(std::move(set), (folder / ("x" + of + ".npy")).string(),
                        (folder / ("y" + of + ".npy")).string(), skipped);
   };

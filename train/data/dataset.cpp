@@ -225,6 +225,8 @@ Dataset Dataset::with_features(Dataset features) const {
   features.targets_ = targets_;
   features.more_targets_ = more_targets_;
   features.sample_weights_ = sample_weights_;
+  features.example_names_ = example_names_;
+  features.named_rows_ = named_rows_;
   return features;
 }
 
@@ -265,6 +267,18 @@ Dataset Dataset::with_sample_weights(std::vector<float> weights) && {
   }
   sample_weights_ = std::move(weights);
   return std::move(*this);
+}
+
+Dataset Dataset::with_example_names(std::function<std::string(std::size_t row)> names) && {
+  example_names_ = std::move(names);
+  named_rows_.reset();
+  return std::move(*this);
+}
+
+std::string Dataset::example_name(std::size_t row) const {
+  check_range(row, row + 1);
+  if (!example_names_) return fmt::format("example {}", row);
+  return example_names_(named_rows_ ? (*named_rows_)[row] : row);
 }
 
 Dataset Dataset::with_description(std::shared_ptr<const DataDescription> description) && {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -140,6 +141,11 @@ class Dataset {
   Dataset with_sample_weights(std::vector<float> weights) &&;
   /// Empty where all examples weigh 1.
   std::span<const float> sample_weights() const { return sample_weights_; }
+  /// Returns the examples with what reports call each: the file that it is of, or its place in one.
+  /// `names` gives the name of a row, on any thread; sets that are made of this one keep the names.
+  Dataset with_example_names(std::function<std::string(std::size_t row)> names) &&;
+  /// "example ROW" where no names were given. Throws InvalidArgument for a row outside the set.
+  std::string example_name(std::size_t row) const;
   /// The examples with the description of the front end that has made them of sounds
   /// (LogMel::description()), which models that are trained on them carry.
   Dataset with_front_end(std::string description) &&;
@@ -225,6 +231,9 @@ class Dataset {
   void check_own_labels(std::size_t number, const Labels& labels) const;
   void check_rows(std::span<const std::uint32_t> rows) const;
   Batch read(std::span<const std::uint32_t> rows) const;
+  /// Has the examples row(0) to row(count - 1) of `from` keep their names in this set.
+  void take_names(const Dataset& from, std::size_t count,
+                  FunctionRef<std::size_t(std::size_t)> row);
   /// The set, which has a reader, with its rows row(0) to row(count - 1) alone.
   Dataset select_read(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void check_range(std::size_t begin, std::size_t end) const;
@@ -247,6 +256,9 @@ class Dataset {
   std::vector<Tensor> more_features_;
   std::vector<Targets> more_targets_;
   std::vector<float> sample_weights_;
+  std::function<std::string(std::size_t row)> example_names_;
+  /// The rows that example_names_ knows the examples by; null: those of the set.
+  std::shared_ptr<const std::vector<std::uint32_t>> named_rows_;
   /// Stands in for bytes_, floats_ and targets_, and for labels_ where it does not know them all;
   /// null without a reader.
   std::shared_ptr<SharedReader> reader_;

@@ -208,6 +208,17 @@ Dataset Dataset::subset(std::span<const std::uint32_t> rows) const {
   return select(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
 }
 
+void Dataset::take_names(const Dataset& from, std::size_t count,
+                         FunctionRef<std::size_t(std::size_t)> row) {
+  if (!from.example_names_) return;
+  std::vector<std::uint32_t> rows(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    rows[i] = from.named_rows_ ? (*from.named_rows_)[row(i)] : static_cast<std::uint32_t>(row(i));
+  }
+  example_names_ = from.example_names_;
+  named_rows_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
+}
+
 Dataset Dataset::select_read(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
   std::vector<std::uint32_t> rows(count);
   Labels labels(labels_.empty() ? 0 : count);
@@ -219,6 +230,7 @@ Dataset Dataset::select_read(std::size_t count, FunctionRef<std::size_t(std::siz
   result.size_ = count;
   result.labels_ = std::move(labels);
   result.reader_rows_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
+  result.take_names(*this, count, row);
   return result;
 }
 
@@ -259,6 +271,7 @@ Dataset Dataset::select_kept(std::size_t count, FunctionRef<std::size_t(std::siz
   result.more_features_ = std::move(more.more_features);
   result.more_targets_ = std::move(more.more_targets);
   result.sample_weights_ = std::move(more.weights);
+  result.take_names(*this, count, row);
   return result;
 }
 

@@ -179,9 +179,10 @@ LoadedData load_image_folder(const fs::path& folder, const DataOptions& options)
   const bool fit = fit_data_bytes(files.train.size() + files.test.size() + files.validation.size(),
                                   sides, options);
   const auto read = [&](std::vector<ClassFile>& part, std::vector<std::string> known) {
-    return (fit ? read_images : read_images_later)(
+    Dataset set = (fit ? read_images : read_images_later)(
         set_name(folder), part, size, ClassNames(std::move(known), options.more_test_classes),
         skipped);
+    return with_file_names(std::move(set), folder, part);
   };
   LoadedData data{.train = read(files.train, options.class_names), .resolved = options};
   require_each_class(folder, classes, data.train);

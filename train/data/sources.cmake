@@ -21,6 +21,7 @@ target_sources(octet_training PRIVATE
   data/digit_pen.cpp
   data/digits.cpp
   data/example_kind.cpp
+  data/example_names.cpp
   data/file_examples.cpp
   data/fingerprint.cpp
   data/idx.cpp

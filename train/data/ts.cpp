@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
+#include <octet/train/data/example_names.h>
 #include <octet/train/data/names_in.h>
 #include <octet/train/data/number_text.h>
 #include <octet/train/data/sequence_set.h>
@@ -62,7 +63,9 @@ class TsFile {
       skipped.take([&] { add_series(line, set); });
     }
     if (!set) throw FormatError(fmt::format("{}: holds no series", lines_.file()));
-    return std::move(*set).to_dataset(std::move(name));
+    return std::move(*set)
+        .to_dataset(std::move(name))
+        .with_example_names(names_by_line(lines_.file(), std::move(series_lines_)));
   }
 
  private:
@@ -76,6 +79,7 @@ class TsFile {
                       set->channels(), channels_));
     }
     set->add(values_, class_name, fmt::format("{}, line {}", lines_.file(), lines_.number()));
+    series_lines_.push_back(static_cast<std::uint32_t>(lines_.number()));
   }
 
   void read_header() {
@@ -161,6 +165,8 @@ class TsFile {
   std::vector<std::string> classes_;
   std::vector<float> values_;
   std::size_t channels_ = 0;
+  /// The line of each series that was taken.
+  std::vector<std::uint32_t> series_lines_;
 };
 
 /// The only file of the folder whose name ends in `ending`.

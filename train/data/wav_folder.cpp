@@ -232,14 +232,17 @@ LoadedData load_wav_folder(const fs::path& folder, const DataOptions& options) {
   const std::set<std::string> classes = class_names_in(files.train);
   SoundFolder sounds(folder, options,
                      files.train.size() + files.test.size() + files.validation.size());
-  LoadedData data{.train = sounds.read(files.train, options.class_names), .resolved = options};
+  const auto read = [&](std::vector<ClassFile>& part, const std::vector<std::string>& known) {
+    return with_file_names(sounds.read(part, known), folder, part);
+  };
+  LoadedData data{.train = read(files.train, options.class_names), .resolved = options};
   require_each_class(folder, classes, data.train);
   data.groups = groups_of(files.train);
   data.resolved->sample_rate = sounds.rate();
   if (options.length == 0) data.resolved->length = sounds.samples();
   const std::vector<std::string> names = data.train.class_names();
-  if (!files.test.empty()) data.test = sounds.read(files.test, names);
-  if (!files.validation.empty()) data.validation = sounds.read(files.validation, names);
+  if (!files.test.empty()) data.test = read(files.test, names);
+  if (!files.validation.empty()) data.validation = read(files.validation, names);
   sounds.log_resampled();
   data.skipped = sounds.skipped();
   return data;

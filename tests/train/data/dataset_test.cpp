@@ -1,10 +1,12 @@
 #include "idx_files.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/train/data/dataset.h>
+#include <octet/train/data/normalization.h>
 
 #include <algorithm>
 #include <limits>
@@ -119,6 +121,24 @@ TEST(Dataset, ASliceHasItsExamplesAndTargets) {
   EXPECT_TRUE(two.slice(3, 3).empty());
   EXPECT_THROW(two.slice(2, 4), InvalidArgument);
   EXPECT_THROW(two.slice(2, 1), InvalidArgument);
+}
+
+TEST(Dataset, ExamplesKeepTheirNames) {
+  const Dataset plain = Dataset::from_floats("x", {1}, {0, 1, 2, 3, 4}, {0, 1, 0, 1, 0}, 2);
+  EXPECT_EQ(plain.example_name(4), "example 4");
+  const Dataset named =
+      Dataset(plain).with_example_names([](std::size_t row) { return fmt::format("row {}", row); });
+  const std::vector<std::uint32_t> rows = {4, 2, 3};
+  const Dataset some = named.subset(rows);
+  const Tensor targets = Tensor::zeros({3, 1});
+  for (const Dataset& same : {some, some.with_targets(targets), some.with_labels({0, 0, 1}, 2),
+                              some.with_features(Dataset::from_tensors("y", targets, targets)),
+                              normalized(some, {{1}, {2}})}) {
+    EXPECT_EQ(same.example_name(0), "row 4");
+    EXPECT_EQ(same.slice(1, 3).example_name(1), "row 3");
+  }
+  EXPECT_EQ(named.head(2).example_name(1), "row 1");
+  EXPECT_THROW(some.example_name(3), InvalidArgument);
 }
 
 TEST(Dataset, AnEmptySetIsASet) {

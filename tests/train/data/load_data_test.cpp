@@ -12,6 +12,7 @@
 #include <octet/train/data/wav_folder.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace octet::test::load_data_test {
@@ -181,6 +182,52 @@ TEST_F(LoadData, ColumnsOfTestDataAreFoundByTheNamesOfTheTrainingData) {
   const DataSplit data =
       load_data(prices, {.test_data = write("q.csv", text("price,x\n3,4\n5,6\n"))});
   EXPECT_FALSE(data.test.has_labels()) << "whole numbers are numbers, as those of the training";
+}
+
+TEST_F(LoadData, ExamplesAreNamedByTheirFilesLinesOrRows) {
+  write("rows.csv", text("a,class\n1,0\nx,1\n3,1\n4,0\n"));
+  write("npy/x.npy", npy_bytes<float>("<f4", "(3, 1)", {1, NAN, 3}));
+  write("npy/y.npy", npy_bytes("|u1", "(3,)", Bytes{0, 1, 1}));
+  for (const char* name : {"set/up/a.csv", "set/up/b.csv", "set/down/c.csv"}) {
+    write(name, text(std::string(name) == "set/up/a.csv" ? "v\nx\n2\n3\n" : "v\n1\n2\n3\n4\n"));
+  }
+  write("a.ts",
+        text("@problemName a\n@classLabel true up down\n@data\n1,2:up\nx,2:up\n3,4:down\n"));
+  struct Case {
+    const char* path;
+    std::vector<std::string> names;
+    DataOptions options{};
+  };
+  std::vector<Case> cases = {
+      {"rows.csv", {"rows.csv, line 2", "rows.csv, line 4", "rows.csv, line 5"}},
+      {"npy", {"x.npy, row 0", "x.npy, row 2"}},
+      {"set", {"down/c.csv", "up/b.csv"}},
+      {"set", {"down/c.csv, line 2", "down/c.csv, line 4", "up/b.csv, line 2"}, {.window = 2}},
+      {"a.ts", {"a.ts, line 4", "a.ts, line 6"}}};
+  if (reads_images()) {
+    for (const char* name : {"photos/up/a.png", "photos/up/b.png", "photos/down/c.png"}) {
+      write(name, png_bytes(1, 1, 1, {7}));
+    }
+    write("photos/up/a.png", Bytes(5));
+    cases.push_back({"photos", {"down/c.png", "up/b.png"}});
+    cases.push_back({"photos", {"down/c.png", "up/b.png"}, {.max_bytes = 1}});
+  }
+  if (reads_sounds()) {
+    for (const char* name : {"sounds/up/a.wav", "sounds/up/b.wav", "sounds/down/c.wav"}) {
+      write(name, wav_bytes(8000, 1, {1, 2}));
+    }
+    write("sounds/up/a.wav", Bytes(5));
+    cases.push_back({"sounds", {"down/c.wav", "up/b.wav"}});
+    cases.push_back({"sounds", {"down/c.wav", "up/b.wav"}, {.max_bytes = 8}});
+  }
+  for (Case& c : cases) {
+    SCOPED_TRACE(c.path);
+    c.options.skip_bad = 1;
+    const DataSplit data = load_data(folder(c.path), c.options);
+    for (std::size_t i = 0; i < c.names.size(); ++i) {
+      EXPECT_EQ(data.test.example_name(i), c.names[i]);
+    }
+  }
 }
 
 // A model is scored on the examples that it was not trained on, whatever else a command gives.
