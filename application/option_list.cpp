@@ -13,6 +13,8 @@
 #include <optional>
 #include <string_view>
 
+#include "data.h"
+
 namespace octet::application {
 namespace {
 
@@ -64,7 +66,10 @@ bool names_file(const std::string& word) { return word.find_first_of("./") != st
 /// A file of parse_augmentation(), or "flip=0.5,rotate=10". Throws CLI::ValidationError.
 Augmentation augmentation_of(const std::string& text) {
   try {
-    if (text.ends_with(".json")) return parse_augmentation(command_line::read_text(text));
+    if (text.ends_with(".json")) {
+      const std::string read = command_line::read_text(text);
+      return in_file(text, [&] { return parse_augmentation(read); });
+    }
     Augmentation result;
     for (const std::string& word : command_line::split_at_commas(text)) {
       const std::size_t at = word.find('=');

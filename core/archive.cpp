@@ -177,7 +177,7 @@ Archive Archive::from_bytes(const std::vector<std::uint8_t>& bytes, const std::s
     }
     return archive;
   } catch (const json::exception& error) {
-    broken(origin, error.what());
+    broken(origin, detail::fault_text(error));
   } catch (const Error& error) {
     broken(origin, error.what());
   }

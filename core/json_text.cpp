@@ -68,7 +68,62 @@ class Builder final : public nlohmann::json_sax<json> {
   std::string key_;
 };
 
+/// "a number", as errors call a kind of value.
+std::string with_article(std::string_view kind) {
+  if (kind == "null") return "null";
+  if (kind == "array") return "a list";
+  if (kind == "string") return "a text";
+  if (kind == "boolean") return "true or false";
+  return fmt::format("{} {}", kind == "object" ? "an" : "a", kind);
+}
+
+/// "line 1, column 3: expected JSON, found end of input", of the place and of what nlohmann's
+/// parser says: "syntax error while parsing array - unexpected end of input; expected ']'", for
+/// one.
+std::string syntax_fault_text(std::string_view where, std::string_view what) {
+  constexpr std::string_view kUnexpected = "unexpected ";
+  constexpr std::string_view kExpected = "; expected ";
+  if (const std::size_t end = what.find(" - "); end != what.npos) what.remove_prefix(end + 3);
+  std::string_view wanted = "JSON";
+  if (const std::size_t at = what.rfind(kExpected); at != what.npos) {
+    wanted = what.substr(at + kExpected.size());
+    what = what.substr(0, at);
+  }
+  if (what.starts_with(kUnexpected)) what.remove_prefix(kUnexpected.size());
+  return fmt::format("{}: expected {}, found {}", where, wanted, what);
+}
+
 }  // namespace
+
+std::string fault_text(const json::exception& fault) {
+  // "[json.exception.type_error.302] type must be number, but is string", for one.
+  std::string_view text = fault.what();
+  if (const std::size_t end = text.find("] "); text.starts_with('[') && end != text.npos) {
+    text.remove_prefix(end + 2);
+  }
+  // Octet asks objects alone, by keys.
+  constexpr std::string_view kNoObject = "cannot use at() with ";
+  if (text.starts_with(kNoObject)) {
+    return fmt::format("expected an object, found {}", with_article(text.substr(kNoObject.size())));
+  }
+  std::string_view wanted;
+  std::string_view found;
+  const auto reads = [&](std::string_view begin, std::string_view between) {
+    const std::size_t at = text.find(between);
+    if (!text.starts_with(begin) || at == text.npos) return false;
+    wanted = text.substr(begin.size(), at - begin.size());
+    found = text.substr(at + between.size());
+    return true;
+  };
+  if (reads("parse error at ", ": ")) return syntax_fault_text(wanted, found);
+  if (reads("type must be ", ", but is ")) {
+    return fmt::format("expected {}, found {}", with_article(wanted), with_article(found));
+  }
+  if (reads("key '", "' not found")) {
+    return fmt::format("expected an entry \"{}\", found none", wanted);
+  }
+  return std::string(text);
+}
 
 std::string lenient_json_text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -100,7 +155,7 @@ std::string json_text(const nlohmann::json& value, std::string_view what) {
   try {
     return value.dump();
   } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument(fmt::format("{} have to be UTF-8: {}", what, error.what()));
+    throw InvalidArgument(fmt::format("{} have to be UTF-8: {}", what, detail::fault_text(error)));
   }
 }
 

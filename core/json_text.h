@@ -32,6 +32,10 @@ class ParsedJson {
   nlohmann::json value_;
 };
 
+/// What is wrong with a JSON text, or with a value of it: where, what was expected and what was
+/// found, as Octet's errors say it.
+std::string fault_text(const nlohmann::json::exception& fault);
+
 /// A value as text. Throws InvalidArgument, which begins with `what`, for a text that is not UTF-8.
 std::string json_text(const nlohmann::json& value, std::string_view what);
 

@@ -21,7 +21,7 @@ Result read_metadata(const IntegerModel& model, const char* key, const Read& rea
     const detail::ParsedJson parsed(entry->second);
     return read(*parsed);
   } catch (const nlohmann::json::exception& error) {
-    throw FormatError(fmt::format("metadata '{}': {}", key, error.what()));
+    throw FormatError(fmt::format("metadata '{}': {}", key, detail::fault_text(error)));
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("metadata '{}': {}", key, error.what()));
   }

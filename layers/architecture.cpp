@@ -3,6 +3,7 @@
 #include <octet/core/description_json.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
+#include <octet/core/printable.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/layer_registry.h>
 
@@ -21,6 +22,11 @@ constexpr int kFormat = 2;
 constexpr std::size_t kMostInputs = 100;
 constexpr const char* kEntry = "architecture";
 constexpr const char* kReason = "no architecture";
+/// Bytes of an entry that an error shows.
+constexpr std::size_t kMostShown = 100;
+constexpr const char* kNetworkText =
+    "{\"format\": 2, \"name\": \"...\", \"layers\": [{\"type\": \"...\", \"name\": \"...\", "
+    "\"inputs\": [...], ...}, ...], \"outputs\": [...]}, as architecture_json() writes it";
 
 /// What model_from_json() would refuse must not be written.
 void require_at_most(std::size_t most, std::size_t found, std::string_view what) {
@@ -39,6 +45,28 @@ json layer_json(const Model& model, std::size_t i) {
   return entry;
 }
 
+/// The entry of an object of a description that was read.
+const json& member(const json& object, const char* key) {
+  if (!object.is_object()) {
+    throw FormatError(fmt::format("architecture: expected an object with an entry \"{}\", found {}",
+                                  key, printable(detail::lenient_json_text(object), kMostShown)));
+  }
+  const auto found = object.find(key);
+  if (found == object.end()) {
+    throw FormatError(
+        fmt::format("architecture: expected an entry \"{}\", found none in {}; a network is {}",
+                    key, printable(detail::lenient_json_text(object), kMostShown), kNetworkText));
+  }
+  return *found;
+}
+
+/// The name of a layer or a model.
+std::string name_in(const json& value, std::string_view of) {
+  if (value.is_string()) return value.get<std::string>();
+  throw FormatError(fmt::format("architecture: expected a name {}, found {}", of,
+                                printable(detail::lenient_json_text(value), kMostShown)));
+}
+
 /// Looks up the values named in a list.
 std::vector<Value> values_of(const json& names, const std::map<std::string, Value>& values,
                              std::string_view reader) {
@@ -47,35 +75,60 @@ std::vector<Value> values_of(const json& names, const std::map<std::string, Valu
         fmt::format("architecture: {}: expected a list of at most {} layers", reader, kMostInputs));
   }
   std::vector<Value> result;
-  for (const json& name : names) {
-    const auto found = values.find(name.get<std::string>());
+  for (const json& entry : names) {
+    const std::string name = name_in(entry, fmt::format("that {} reads", reader));
+    const auto found = values.find(name);
     if (found == values.end()) {
       throw FormatError(
           fmt::format("architecture: {} reads \"{}\", which is no layer in front of it; layers "
                       "stand behind what they read, without a cycle",
-                      reader, name.get<std::string>()));
+                      reader, name));
     }
     result.push_back(found->second);
   }
   return result;
 }
 
+/// Makes layer `i` of a network.
+std::unique_ptr<Layer> layer_from(const json& entry, std::size_t i,
+                                  const std::shared_ptr<const detail::ParsedJson>& parsed) {
+  const auto where = [&] {
+    const bool is_named = entry.is_object() && entry.contains("name") && entry["name"].is_string();
+    return is_named ? fmt::format("layer {}, \"{}\"", i,
+                                  printable(entry["name"].get<std::string>(), kMostShown))
+                    : fmt::format("layer {}", i);
+  };
+  try {
+    return make_layer(DescriptionAccess::of(entry, parsed));
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("architecture: {}: {}", where(), error.what()));
+  } catch (const InvalidArgument& error) {
+    throw FormatError(fmt::format("architecture: {}: {}", where(), error.what()));
+  }
+}
+
 Model graph_from(const std::shared_ptr<const detail::ParsedJson>& parsed) {
   const json& description = **parsed;
-  const json& layers = description.at("layers");
+  const json& layers = member(description, "layers");
+  if (!layers.is_array()) {
+    throw FormatError(fmt::format("architecture: expected a list as \"layers\", found {}",
+                                  printable(detail::lenient_json_text(layers), kMostShown)));
+  }
   if (layers.size() > kMostLayers) {
     throw FormatError(
         fmt::format("architecture: {} layers, more than {}", layers.size(), kMostLayers));
   }
-  Model model(description.at("name").get<std::string>());
+  Model model(name_in(member(description, "name"), "of the network"));
   std::map<std::string, Value> values;
   for (const json& entry : layers) {
-    std::unique_ptr<Layer> layer = make_layer(DescriptionAccess::of(entry, parsed));
+    std::unique_ptr<Layer> layer = layer_from(entry, values.size(), parsed);
     const std::string name = layer->name();
-    const auto inputs = values_of(entry.at("inputs"), values, fmt::format("layer \"{}\"", name));
+    const auto inputs =
+        values_of(member(entry, "inputs"), values, fmt::format("layer \"{}\"", name));
     values[name] = model.add(std::move(layer), inputs);
   }
-  for (const Value& output : values_of(description.at("outputs"), values, "the list of outputs")) {
+  for (const Value& output :
+       values_of(member(description, "outputs"), values, "the list of outputs")) {
     model.output(output);
   }
   return model;
@@ -175,14 +228,15 @@ std::string architecture_json(const Model& model) {
     all["outputs"] = std::move(outputs);
     return all.dump();
   } catch (const json::exception& error) {
-    throw InvalidArgument(fmt::format("architecture: names have to be UTF-8: {}", error.what()));
+    throw InvalidArgument(
+        fmt::format("architecture: names have to be UTF-8: {}", detail::fault_text(error)));
   }
 }
 
 Model model_from_json(std::string_view text) {
   try {
     const auto parsed = std::make_shared<const detail::ParsedJson>(text);
-    const json& format = (*parsed)->at("format");
+    const json& format = member(**parsed, "format");
     if (format == 1) {
       throw FormatError(
           "architecture: format 1 is a list of layers, which Octet wrote before models were graphs "
@@ -194,7 +248,7 @@ Model model_from_json(std::string_view text) {
     }
     return graph_from(parsed);
   } catch (const json::exception& error) {
-    throw FormatError(fmt::format("architecture: {}", error.what()));
+    throw FormatError(fmt::format("architecture: {}", detail::fault_text(error)));
   } catch (const InvalidArgument& error) {
     throw FormatError(fmt::format("architecture: {}", error.what()));
   }
@@ -202,8 +256,8 @@ Model model_from_json(std::string_view text) {
 
 void check_architecture(const Archive& archive, const Model& model) {
   if (!archive.has_text(kEntry)) return;
-  const detail::ParsedJson parsed(archive.text(kEntry));
   try {
+    const detail::ParsedJson parsed(archive.text(kEntry));
     const json& found = parsed->at("layers");
     const auto& layers = model.layers();
     for (std::size_t i = 0; i < std::max(layers.size(), found.size()); ++i) {
@@ -219,7 +273,7 @@ void check_architecture(const Archive& archive, const Model& model) {
       if (!difference.empty()) fail(layers[i]->name(), difference);
     }
   } catch (const json::exception& error) {
-    throw FormatError(fmt::format("architecture: {}", error.what()));
+    throw FormatError(fmt::format("architecture: {}", detail::fault_text(error)));
   } catch (const InvalidArgument&) {
     // A layer that no file can name: the tensors alone have to fit.
   }

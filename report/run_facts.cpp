@@ -130,7 +130,8 @@ void add_run_facts(const std::string& metrics_json, Report& report) {
       add_scores(output, output.at("name").get<std::string>(), report);
     }
   } catch (const json::exception& error) {
-    throw FormatError(fmt::format("add_run_facts: no metrics of a run: {}", error.what()));
+    throw FormatError(
+        fmt::format("add_run_facts: no metrics of a run: {}", detail::fault_text(error)));
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("add_run_facts: no metrics of a run: {}", error.what()));
   }

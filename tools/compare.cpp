@@ -59,7 +59,8 @@ nlohmann::json read_metrics(const std::string& folder) {
     if (!parsed->is_object()) throw FormatError("expected an object");
     return *parsed;
   } catch (const nlohmann::json::exception& error) {
-    throw FormatError(fmt::format("compare: {}: {}", file.string(), error.what()));
+    throw FormatError(
+        fmt::format("compare: {}: {}", file.string(), octet::detail::fault_text(error)));
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("compare: {}: {}", file.string(), error.what()));
   }

@@ -71,31 +71,44 @@ std::optional<Model> model_in(const fs::path& checkpoint) {
   return load_model(checkpoint);
 }
 
+/// Calls read() for what the metrics.json of a run holds.
+template <class Read>
+auto in_metrics(const fs::path& file, const std::string& metrics, const Read& read) {
+  try {
+    const detail::ParsedJson parsed(metrics);
+    if (!parsed->is_object()) throw FormatError("expected an object");
+    return read(*parsed);
+  } catch (const nlohmann::json::exception& error) {
+    throw FormatError(fmt::format("report: {}: {}", file.string(), detail::fault_text(error)));
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("report: {}: {}", file.string(), error.what()));
+  }
+}
+
 /// The bits of layers that a search has found, which the float checkpoint does not know.
-void set_bits_of(const std::string& metrics, Model& model) {
-  const detail::ParsedJson parsed(metrics);
-  if (!parsed->is_object() || !parsed->contains("bits")) return;
-  for (const auto& [layer, bits] : parsed->at("bits").items()) {
+void set_bits_of(const nlohmann::json& metrics, Model& model) {
+  if (!metrics.contains("bits")) return;
+  for (const auto& [layer, bits] : metrics.at("bits").items()) {
     LayerQuantization how = model.layer(layer).quantization();
-    how.weight_bits = bits.get<int>();
+    how.weight_bits = detail::whole_number<int>(bits);
     model.layer(layer).set_quantization(how);
   }
 }
 
 /// False where last.ckpt, if there is one, is of an earlier run.
-bool has_checkpoint(const std::string& metrics) {
-  const detail::ParsedJson parsed(metrics);
-  return parsed->is_object() && parsed->contains("sha256") &&
-         !parsed->at("sha256").value("checkpoint", "").empty();
+bool has_checkpoint(const nlohmann::json& metrics) {
+  return metrics.contains("sha256") && !metrics.at("sha256").value("checkpoint", "").empty();
 }
 
 Leavings read_run(const fs::path& folder) {
   Leavings run;
-  run.metrics = command_line::read_text(folder / "metrics.json");
+  const fs::path metrics = folder / "metrics.json";
+  run.metrics = command_line::read_text(metrics);
   run.shipped_file = only_file(folder, "_int8.tflite");
   run.shipped = read_tflite(run.shipped_file);
   run.in_float = read_tflite(only_file(folder, "_float.tflite"));
-  if (has_checkpoint(run.metrics)) run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
+  if (in_metrics(metrics, run.metrics, has_checkpoint))
+    run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
   // No quantized model is saved then: the last checkpoint is that of the float model.
   run.is_calibrated = run.quantized && !is_quantized(*run.quantized);
   if (run.is_calibrated) run.quantized.reset();
@@ -107,7 +120,10 @@ Leavings read_run(const fs::path& folder) {
     lowered.metadata = run.in_float.metadata;
     if (to_tflite(lowered) != to_tflite(run.in_float)) run.float_model.reset();
   }
-  if (run.float_model) set_bits_of(run.metrics, *run.float_model);
+  if (run.float_model) {
+    in_metrics(metrics, run.metrics,
+               [&](const nlohmann::json& read) { set_bits_of(read, *run.float_model); });
+  }
   return run;
 }
 

@@ -144,7 +144,7 @@ Archive without_times(const Archive& checkpoint, const std::vector<std::string>&
     trainer.at("sums").at(kSecondsOfSums) = 0.0;
     result.add_text("trainer", trainer.dump());
   } catch (const json::exception& error) {
-    throw FormatError(fmt::format("checkpoint: {}", error.what()));
+    throw FormatError(fmt::format("checkpoint: {}", detail::fault_text(error)));
   }
   return result;
 }
@@ -270,7 +270,7 @@ std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
   try {
     return detail::ParsedJson(archive.text("notes"))->get<std::map<std::string, std::string>>();
   } catch (const json::exception& error) {
-    throw FormatError(fmt::format("checkpoint: {}", error.what()));
+    throw FormatError(fmt::format("checkpoint: {}", detail::fault_text(error)));
   }
 }
 
@@ -334,7 +334,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     if (!calibrated.empty()) calibrated_ = calibrated.front();
     return notes;
   } catch (const json::exception& error) {
-    throw FormatError(fmt::format("checkpoint: {}", error.what()));
+    throw FormatError(fmt::format("checkpoint: {}", detail::fault_text(error)));
   }
 }
 

@@ -152,7 +152,8 @@ History parse_history(const std::string& text) {
     }
     return history;
   } catch (const json::exception& error) {
-    throw FormatError(fmt::format("history: expected what history_json() wrote: {}", error.what()));
+    throw FormatError(
+        fmt::format("history: expected what history_json() wrote: {}", detail::fault_text(error)));
   } catch (const InvalidArgument& error) {
     throw FormatError(fmt::format("history: {}", error.what()));
   }

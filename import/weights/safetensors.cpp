@@ -163,8 +163,8 @@ std::vector<Entry> entries_of(std::string_view header, std::uint64_t data_bytes)
     } catch (const Error& error) {
       throw FormatError(fmt::format("tensor \"{}\": {}", printable(name), error.what()));
     } catch (const json::exception& error) {
-      throw FormatError(
-          fmt::format("tensor \"{}\": {}", printable(name), printable(error.what(), 200)));
+      throw FormatError(fmt::format("tensor \"{}\": {}", printable(name),
+                                    printable(detail::fault_text(error), 200)));
     }
   }
   std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
@@ -218,7 +218,7 @@ std::vector<WeightTensor> read_safetensors(const std::filesystem::path& path) {
     throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("{}: the safetensors header is no JSON: {}", path.string(),
-                                  printable(error.what(), 200)));
+                                  printable(detail::fault_text(error), 200)));
   }
 }
 

@@ -126,7 +126,7 @@ TEST_F(OctetTrain, ANetworkOfAFileIsTrainedFromDrawnWeights) {
   for (const auto& [network, exit_code, words] :
        std::vector<std::tuple<Arguments, int, std::string>>{
            {changed("\"Flatten\"", "\"Flattened\""), 1,
-            "changed.json: expected the name of a layer"},
+            "changed.json: architecture: layer 1, \"flatten\": expected the name of a layer"},
            {{"--network", path("none.json")}, 1, "none.json"},
            {{"--network", "lenet"}, 2, "--network: lenet not in {mlp,lenet5,"},
            {{"--network", file, "--hidden", "12"}, 2, "--hidden: describes --network mlp, found "},

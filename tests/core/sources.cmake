@@ -17,6 +17,7 @@ set(OCTET_CORE_TESTS
   core/kernels/prefetch_test.cpp
   core/kernels/training_passes_test.cpp
   core/kernels/transpose_bytes_test.cpp
+  core/json_text_test.cpp
   core/log_test.cpp
   core/ops/activation_test.cpp
   core/ops/batch_norm_test.cpp

@@ -264,8 +264,10 @@ TEST(Architecture, BrokenOnesAreRefused) {
       changed[json::json_pointer(path)] = other;
       try {
         model_from_json(changed.dump());
-      } catch (const FormatError&) {
+      } catch (const FormatError& error) {
         ++refused;
+        EXPECT_EQ(std::string_view(error.what()).find("json.exception"), std::string_view::npos)
+            << error.what();
       }
     }
     json without = whole;
@@ -275,8 +277,21 @@ TEST(Architecture, BrokenOnesAreRefused) {
     EXPECT_THROW(model_from_json(without.dump()), FormatError) << path;
   }
   EXPECT_GT(refused, 4 * flat.size());
-  for (const char* other : {"[]", "7", "{}", "{\"format\":2,\"name\":\"m\",\"layers\":[]}"}) {
-    EXPECT_THROW(model_from_json(other), FormatError) << other;
+  const std::string begin = R"({"format":2,"name":"m","layers":)";
+  for (const auto& [other, words] : std::vector<std::pair<std::string, const char*>>{
+           {"[]", "expected an object with an entry \"format\", found []"},
+           {"7", "expected an object with an entry \"format\", found 7"},
+           {"{}", "expected an entry \"format\", found none in {}; a network is {\"format\": 2, "},
+           {"{\n\"format\":2,", "architecture: line 2, column 12: expected"},
+           {begin + "3}", "expected a list as \"layers\", found 3"},
+           {begin + "[]}", "expected an entry \"outputs\", found none in"},
+           {begin + "[3]}", "layer 0: description: expected an object, found 3"},
+           {begin + R"([{"type":3,"name":"d"}]})",
+            "layer 0, \"d\": description: expected a text as \"type\", found 3"},
+           {R"({"format":2,"name":3,"layers":[]})", "expected a name of the network, found 3"},
+           {begin + R"([],"outputs":[3]})",
+            "expected a name that the list of outputs reads, found 3"}}) {
+    expect_throws<FormatError>([&text = other] { model_from_json(text); }, {words});
   }
 }
 

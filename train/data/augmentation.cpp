@@ -193,14 +193,21 @@ void set_augmentation(Augmentation& augmentation, std::string_view name, double 
 Augmentation parse_augmentation(std::string_view text) {
   try {
     const detail::ParsedJson parsed(text);
-    if (!parsed->is_object()) throw FormatError("augment: expected an object of numbers by names");
+    if (!parsed->is_object()) {
+      throw FormatError(fmt::format("augment: expected an object of numbers by names, found {}",
+                                    printable(detail::lenient_json_text(*parsed), 100)));
+    }
     Augmentation result;
     for (const auto& [name, value] : parsed->items()) {
+      if (!value.is_number()) {
+        throw FormatError(fmt::format("augment: {}: expected a number, found {}", printable(name),
+                                      printable(detail::lenient_json_text(value), 100)));
+      }
       set_augmentation(result, name, value.get<double>());
     }
     return result;
   } catch (const nlohmann::json::exception& error) {
-    throw FormatError(fmt::format("augment: {}", error.what()));
+    throw FormatError(fmt::format("augment: {}", detail::fault_text(error)));
   }
 }
 

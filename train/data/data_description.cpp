@@ -156,7 +156,7 @@ DataDescription parse_data_description(std::string_view text) {
     const auto split = parsed->find("split");
     if (split != parsed->end()) description.options.trained_split = read_split(*split);
   } catch (const nlohmann::json::exception& error) {
-    fail(error.what());
+    fail(detail::fault_text(error));
   } catch (const Error& error) {
     fail(error.what());
   }

@@ -30,7 +30,7 @@ json callers_metrics(const std::string& text, const json& of_the_run) {
     metrics = *detail::ParsedJson(text);
   } catch (const json::exception& error) {
     throw InvalidArgument(
-        fmt::format("TrainingRun::finish: metrics are no JSON: {}", error.what()));
+        fmt::format("TrainingRun::finish: metrics are no JSON: {}", detail::fault_text(error)));
   }
   if (!metrics.is_object()) {
     throw InvalidArgument(

@@ -324,8 +324,11 @@ TEST(Augmentation, IsReadFromTextOrRefused) {
     expect_mentions(message_of<InvalidArgument>([json = text] { parse_augmentation(json); }),
                     words);
   }
-  for (const char* text : {"", "[]", "{\"flip\":\"a\"}"}) {
-    EXPECT_THROW(parse_augmentation(text), FormatError) << text;
+  for (const auto& [text, words] : std::vector<std::pair<const char*, const char*>>{
+           {"", "augment: line 1, column 1: expected"},
+           {"[]", "augment: expected an object of numbers by names, found []"},
+           {"{\"flip\":\"a\"}", "augment: flip: expected a number, found \"a\""}}) {
+    expect_mentions(message_of<FormatError>([json = text] { parse_augmentation(json); }), words);
   }
   EXPECT_THROW(augment({.flip = -1}), InvalidArgument);
   const auto refused = [](const Augmentation& one, const Tensor& x, const char* words) {

@@ -184,7 +184,7 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
            {"", "octet.data"},
            {"[]", "octet.data"},
            {R"({"format":"x"})", "shape"},
-           {R"({"format":1,"shape":[1]})", "type must be string"},
+           {R"({"format":1,"shape":[1]})", "expected a text, found a number"},
            {R"({"format":"x","shape":[0]})", "expected extents from 1 to"},
            {R"({"format":"x","shape":[1],"frame":-1})",
             "frame: expected a number from 1 to 10000, found -1"},
@@ -202,7 +202,7 @@ TEST(DataDescriptionText, IsReadAgainWholeOrRefused) {
             "expected zero, last or mask, found 'left'"},
            {R"({"format":"x","shape":[1],"split":{"share":1,"seed":0,"examples":""}})",
             "split: expected a share between 0 and 1, found 1"},
-           {R"({"format":"x","shape":[1],"columns":"a"})", "type must be array"}}) {
+           {R"({"format":"x","shape":[1],"columns":"a"})", "expected a list, found a text"}}) {
     expect_mentions(message_of<FormatError>([&text = damaged] { parse_data_description(text); }),
                     words);
   }
