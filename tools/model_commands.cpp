@@ -140,7 +140,7 @@ void add_predict(CLI::App& app, int& exit_code) {
   command
       ->add_option("FILES", options->files,
                    "Pictures (.jpg, .png, .bmp), sounds (.wav), records or windows of them (.csv), "
-                   "arrays (.npy)")
+                   "series (.ts), arrays (.npy, .npz, IDX)")
       ->required()
       ->check(named());
   add_contract(*command, options->model.contract, "",

@@ -248,6 +248,18 @@ bool is_npz(const std::string& file) {
   return std::filesystem::is_regular_file(file) && file_begins_with(file, "PK");
 }
 
+NpyArray read_npz_features(const std::string& file, const IntegerModel& model) {
+  NamedArrays arrays = read_npz_arrays(file);
+  if (arrays.size() == 1) return std::move(arrays.front().second);
+  const std::string& name = model.tensors[static_cast<std::size_t>(model.inputs.front())].name;
+  const auto found = std::ranges::find(arrays, name, &NamedArrays::value_type::first);
+  if (found != arrays.end()) return std::move(found->second);
+  throw FormatError(
+      fmt::format("{}: expected one array, or one that is named \"{}\" as the model's input, found "
+                  "{}",
+                  file, printable(name), arrays.empty() ? "none" : names_in(arrays)));
+}
+
 Dataset read_npz_data(const std::string& file, const IntegerModel& model) {
   NamedArrays arrays = read_npz_arrays(file);
   std::vector<Tensor> features;

@@ -4,6 +4,7 @@
 #include <octet/runtime/integer_model.h>
 #include <octet/train/data/data_options.h>
 #include <octet/train/data/dataset.h>
+#include <octet/train/data/npy.h>
 
 #include <string>
 
@@ -20,6 +21,10 @@ bool is_npz(const std::string& file);
 /// missing, one that is named after neither, numbers of examples that differ, labels of no class,
 /// and examples of another size than the model's or with axes in another order.
 Dataset read_npz_data(const std::string& file, const IntegerModel& model);
+
+/// The features in an .npz file for a model of one input: the array that is named after the input,
+/// or the only one. Throws as read_npz(), and FormatError where there is neither.
+NpyArray read_npz_features(const std::string& file, const IntegerModel& model);
 
 /// The examples of a file for training and of DataOptions::test_data for scoring, or of the first
 /// one for both; with DataOptions::split the shares of it that split_data() makes. Throws as

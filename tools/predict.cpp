@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 #include <octet/application/data.h>
 #include <octet/command_line/message.h>
+#include <octet/command_line/text.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
 #include <octet/core/text.h>
 #include <octet/deploy/example_metadata.h>
 #include <octet/train/data/file_examples.h>
+#include <octet/train/data/skipped_examples.h>
 #include <octet/train/scores.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "npz_data.h"
 #include "show.h"
 
 namespace octet::tools {
@@ -92,6 +95,9 @@ class Predictor {
   }
 
   FileExamples read(const std::string& file) const {
+    if (is_npz(file)) {
+      return array_examples(file, read_npz_features(file, model()), description_);
+    }
     return read_file_examples(file, description_);
   }
 
@@ -128,6 +134,10 @@ class Predictor {
     normalization_ = normalization_of(model(), description_.shape);
     gives_back_ = reconstructs(model());
     threshold_ = anomaly_threshold_of(model());
+    targets_ = command_line::split_at_commas(description_.options.target_column);
+    const auto outputs = static_cast<std::size_t>(end(model().outputs[0]).example_shape().size());
+    // Without names, and of a single number, which needs none.
+    if (outputs == 1 || targets_.size() != outputs) targets_.clear();
   }
 
   /// Stands in where the model does not say what it was trained on: features of the input's shape.
@@ -200,14 +210,24 @@ class Predictor {
     if (options_.json) {
       found_.push_back(
           {{"example", example}, {"values", std::vector<float>(outputs.begin(), outputs.end())}});
+      for (std::size_t i = 0; i < targets_.size(); ++i) {
+        found_.back()["targets"][targets_[i]] = outputs[i];
+      }
       return;
     }
-    show("{}: {:.6g}\n", printable(example, kMostOfWarning), fmt::join(outputs, ", "));
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::string name = targets_.empty() ? "" : printable(targets_[i]) + " ";
+      texts.push_back(fmt::format("{}{:.6g}", name, outputs[i]));
+    }
+    show("{}: {}\n", printable(example, kMostOfWarning), fmt::join(texts, ", "));
   }
 
   const PredictOptions& options_;
   Interpreter interpreter_;
   std::vector<std::string> names_;
+  /// The column of each of several output values; empty where there are none.
+  std::vector<std::string> targets_;
   Normalization normalization_;
   /// Whether the output is to be what the input is, and above which error that is an anomaly.
   bool gives_back_ = false;
@@ -216,6 +236,16 @@ class Predictor {
   DataDescription description_;
   nlohmann::ordered_json found_ = nlohmann::ordered_json::array();
 };
+
+/// Names the records that a file's examples lack, the first of them.
+void show_unread(const std::string& file, const std::vector<std::string>& unread) {
+  for (std::size_t i = 0; i < std::min(unread.size(), kMostSkippedNamed); ++i) {
+    show_error("octet: {}\n", command_line::one_line(unread[i]));
+  }
+  if (unread.size() <= kMostSkippedNamed) return;
+  show_error("octet: {}: {} more examples cannot be read\n", printable(file, kMostOfWarning),
+             unread.size() - kMostSkippedNamed);
+}
 
 }  // namespace
 
@@ -233,6 +263,8 @@ int predict(const PredictOptions& options) {
       continue;
     }
     predictor.predict(examples);
+    show_unread(file, examples.unread);
+    if (!examples.unread.empty()) exit_code = 1;
   }
   if (options.json && (exit_code == 0 || !predictor.found().empty())) {
     show_json(predictor.found());

@@ -239,6 +239,45 @@ TEST_F(OctetPredict, FilesThatCannotBeReadAreNamedAndTheOthersAreAnswered) {
   expect_failure("predict '" + path("m.tflite") + "' --json " + bad, 1, "bad.csv, line 2");
 }
 
+TEST_F(OctetPredict, ARecordThatCannotBeReadLeavesTheOthersAnswered) {
+  Sequential network("m", Input({2}), Dense(2));
+  network.build(1);
+  IntegerModel model = lower_float(network);
+  model.metadata[kDataKey] =
+      to_text({.format = "CSV",
+               .shape = {2},
+               .options = {.target_column = "price,mass", .columns = {"b", "a"}}});
+  write_tflite(model, path("m.tflite"));
+  const std::string predict = "predict '" + path("m.tflite") + "' ";
+  std::string rows = "a,b\n1,2\n3,wet\n5,6\n";
+  std::ofstream(path("rows.csv")) << rows;
+  const Result text = octet(predict + "'" + path("rows.csv") + "'");
+  EXPECT_EQ(text.exit_code, 1);
+  expect_mentions(text.out, "rows.csv, line 2: price ");
+  expect_mentions(text.out, ", mass ");
+  expect_mentions(text.out, "rows.csv, line 4: price ");
+  EXPECT_EQ(text.err, "octet: " + path("rows.csv") +
+                          ", line 3, column 1: 'b': expected a finite number, found 'wet'\n");
+  const Result json = octet(predict + "--json '" + path("rows.csv") + "'");
+  const auto found = nlohmann::json::parse(json.out);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[1].at("targets").at("mass"), found[1].at("values").at(1));
+  // Of many the first are named.
+  for (int i = 0; i < 7; ++i) rows += "7\n";
+  std::ofstream(path("rows.csv")) << rows;
+  const Result many = octet(predict + "'" + path("rows.csv") + "'");
+  EXPECT_EQ(many.out, text.out);
+  EXPECT_EQ(std::ranges::count(many.err, '\n'), 6) << many.err;
+  expect_mentions(many.err, "rows.csv: 3 more examples cannot be read\n");
+  // Arrays of an .npz file that are not the input are of no interest.
+  write_arrays("x.npz", "m.tflite", npy_bytes<float>("<f4", "(2, 2)", {2, 1, 6, 5}),
+               npy_bytes<float>("<f4", "(2, 2)", {0, 0, 0, 0}));
+  const Result arrays = octet(predict + "--json '" + path("x.npz") + "'");
+  EXPECT_EQ(arrays.exit_code, 0) << arrays.err;
+  EXPECT_EQ(nlohmann::json::parse(arrays.out).at(1).at("values"), found[1].at("values"));
+  expect_failure(predict + "'" + path("y.csv") + "'", 1, "y.csv");
+}
+
 TEST_F(OctetPredict, MetadataThatDoesNotFitTheModelIsRefused) {
   for (const auto& [key, text, words] :
        std::vector<std::tuple<const char*, const char*, const char*>>{

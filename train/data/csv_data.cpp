@@ -200,7 +200,7 @@ CsvRows read_columns(const fs::path& file, const FolderColumns& columns,
   }
   // A sequence of which a record cannot be read is left out as a whole.
   SkippedExamples none(0);
-  CsvRows rows = read_csv_rows(file, false, how, none);
+  CsvRows rows = read_csv_rows(file, CsvUse::sequence, how, none);
   if (!columns.features.empty() && options.columns.empty()) {
     require_known_columns(file.string(), rows.unused, columns.unused, columns.file);
   }
@@ -259,7 +259,7 @@ void require_known_columns(const std::string& file, const std::vector<std::strin
 LoadedData load_csv_data(const fs::path& file, const DataOptions& options) {
   check_hop(options);
   SkippedExamples skipped(options.skip_bad);
-  const CsvRows rows = read_csv_rows(file, true, options, skipped);
+  const CsvRows rows = read_csv_rows(file, CsvUse::training, options, skipped);
   LoadedData data = CsvExamples(file.string(), rows, options, skipped).read(set_name(file));
   data.skipped = skipped.texts();
   return data;

@@ -25,8 +25,12 @@ constexpr std::size_t kSeveral = std::numeric_limits<std::size_t>::max();
 
 class CsvRowReader {
  public:
-  CsvRowReader(const std::filesystem::path& path, bool has_target, const DataOptions& options)
-      : file_(path.string()), has_target_(has_target), options_(options), records_(path) {}
+  CsvRowReader(const std::filesystem::path& path, CsvUse use, const DataOptions& options)
+      : file_(path.string()),
+        use_(use),
+        has_target_(use == CsvUse::training),
+        options_(options),
+        records_(path) {}
 
   CsvRows read(SkippedExamples& skipped) {
     bool more = records_.next();
@@ -136,13 +140,14 @@ class CsvRowReader {
     for (const std::string& name : options_.columns) {
       const std::optional<std::size_t> place = find(name);
       if (!place) {
-        throw FormatError(
-            fmt::format("{}: expected one column of the name '{}', as --columns says or a file "
-                        "that was read before has it; found {}{}",
-                        file_, printable(name), names(),
-                        has_header_ && to_whole_number(name)
-                            ? "; columns of a file whose first record is no header are numbers"
-                            : ""));
+        throw FormatError(fmt::format(
+            "{}: expected one column of the name '{}', {}; found {}{}", file_, printable(name),
+            use_ == CsvUse::prediction ? "which the model was trained on"
+                                       : "as --columns says or a file that was read before has it",
+            names(),
+            has_header_ && to_whole_number(name)
+                ? "; columns of a file whose first record is no header are numbers"
+                : ""));
       }
       const std::size_t column = *place;
       if (uses_[column] != ColumnUse::none) {
@@ -203,10 +208,21 @@ class CsvRowReader {
     const std::string_view field = records_.fields()[column].trimmed();
     const auto value = to_float(field);
     if (value && std::isfinite(*value)) return *value;
-    fail(column,
-         fmt::format("expected a finite number, found '{}'; is it the target (--target-column), a "
-                     "group (--group-column) or one to leave out (--ignore)?",
-                     printable(field)));
+    fail(column, fmt::format("expected a finite number, found '{}'{}", printable(field),
+                             wrong_feature_hint()));
+  }
+
+  const char* wrong_feature_hint() const {
+    switch (use_) {
+      case CsvUse::training:
+        return "; is it the target (--target-column), a group (--group-column) or one to leave out "
+               "(--ignore)?";
+      case CsvUse::sequence:
+        return "; is it one to leave out (--ignore)?";
+      case CsvUse::prediction:
+        break;
+    }
+    return "";
   }
 
   float weight(std::size_t column) const {
@@ -229,6 +245,7 @@ class CsvRowReader {
   }
 
   std::string file_;
+  CsvUse use_;
   bool has_target_;
   const DataOptions& options_;
   CsvRecords records_;
@@ -244,9 +261,9 @@ class CsvRowReader {
 
 }  // namespace
 
-CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
-                      const DataOptions& options, SkippedExamples& skipped) {
-  return CsvRowReader(path, has_target, options).read(skipped);
+CsvRows read_csv_rows(const std::filesystem::path& path, CsvUse use, const DataOptions& options,
+                      SkippedExamples& skipped) {
+  return CsvRowReader(path, use, options).read(skipped);
 }
 
 std::vector<std::size_t> window_starts(std::size_t begin, std::size_t end,

@@ -37,6 +37,13 @@ struct CsvRows {
   std::size_t size() const { return lines.size(); }
 };
 
+/// What the records of a CSV file are read for.
+enum class CsvUse {
+  training,   ///< Examples with their targets.
+  sequence,   ///< Features alone, of which a command line may choose others.
+  prediction  ///< Features alone, those of a model.
+};
+
 /// Reads a CSV file (RFC 4180, separated as CsvRecords finds out), plain or gzipped. The first
 /// record holds the columns' names if no field of it is a number. Targets are the columns
 /// DataOptions::target_column, or the last one; DataOptions::group_column, weight_column and
@@ -48,8 +55,8 @@ struct CsvRows {
 /// InvalidArgument for another column that the file does not have, and where the examples take more
 /// than DataOptions::max_bytes. Records that `skipped` takes are left out, but for such that break
 /// the quotes of the file.
-CsvRows read_csv_rows(const std::filesystem::path& path, bool has_target,
-                      const DataOptions& options, SkippedExamples& skipped);
+CsvRows read_csv_rows(const std::filesystem::path& path, CsvUse use, const DataOptions& options,
+                      SkippedExamples& skipped);
 
 /// The first records of the windows of records [begin, end); without a window each record is one.
 std::vector<std::size_t> window_starts(std::size_t begin, std::size_t end,

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -87,14 +86,6 @@ std::vector<std::string_view> with_split(std::vector<std::string_view> own) {
 std::vector<std::string_view> with_skips(std::vector<std::string_view> own) {
   own.push_back("skip-bad");
   return with_split(std::move(own));
-}
-
-/// Throws FormatError for a value of a row that is no number.
-void require_finite_row(std::span<const float> row, const std::string& file, std::size_t number) {
-  const auto wrong = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
-  if (wrong == row.end()) return;
-  throw FormatError(
-      fmt::format("{}: expected finite numbers, found {} in row {}", file, *wrong, number));
 }
 
 /// Leaves out the examples of which a value is not finite.

@@ -4,14 +4,22 @@
 #include <octet/train/data/csv_data.h>
 #include <octet/train/data/csv_rows.h>
 #include <octet/train/data/file_examples.h>
+#include <octet/train/data/idx.h>
 #include <octet/train/data/image_folder.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/data/sequence_set.h>
 #include <octet/train/data/signal_features.h>
+#include <octet/train/data/skipped_examples.h>
 #include <octet/train/data/sound_features.h>
 #include <octet/train/data/sound_reader.h>
+#include <octet/train/data/ts.h>
 #include <octet/train/data/wav_folder.h>
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <span>
 #include <utility>
 
 namespace octet {
@@ -57,25 +65,58 @@ FileExamples sound_example(const fs::path& file, const DataDescription& descript
   return {features_of(std::move(set).to_dataset(name)), {name}};
 }
 
+/// Calls read(skipped), which leaves out what cannot be read. Where nothing is left of the file,
+/// the error shows what is wrong with the first.
+template <class Read>
+auto read_most(const Read& read, std::vector<std::string>& unread) {
+  SkippedExamples skipped(std::numeric_limits<std::size_t>::max());
+  try {
+    auto result = read(skipped);
+    unread = skipped.texts();
+    return result;
+  } catch (const FormatError& error) {
+    if (skipped.texts().empty()) throw;
+    throw FormatError(fmt::format("{}; the first: {}", error.what(), skipped.texts().front()));
+  }
+}
+
+/// The first records of the examples of a file, which go across no record that was left out.
+std::vector<std::size_t> starts_in(const CsvRows& rows, const DataOptions& options) {
+  std::vector<std::size_t> starts;
+  std::set<std::size_t> ends = rows.behind_gaps;
+  ends.insert(rows.size());
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    std::ranges::copy(window_starts(begin, end, options), std::back_inserter(starts));
+    begin = end;
+  }
+  return starts;
+}
+
 FileExamples csv_examples(const fs::path& file, const DataDescription& description) {
   DataOptions options = description.options;
   options.target_column.clear();
   options.group_column.clear();
   const std::string name = file.string();
-  SkippedExamples none(0);
-  const CsvRows rows = read_csv_rows(file, false, options, none);
   // A record of a CSV file may be a signal.
   const bool is_whole =
       options.window == 0 && description.shape.rank() == 2 && description.format != "CSV";
   if (is_whole) {
+    SkippedExamples none(0);
+    const CsvRows rows = read_csv_rows(file, CsvUse::prediction, options, none);
     SequenceSet set(name, rows.features, options, {});
     set.add(rows.values, "any", name);
     return {features_of(std::move(set).to_dataset(name)), {name}};
   }
   FileExamples examples;
+  const CsvRows rows = read_most(
+      [&](SkippedExamples& skipped) {
+        return read_csv_rows(file, CsvUse::prediction, options, skipped);
+      },
+      examples.unread);
   std::vector<float> values;
   const std::size_t window = options.window > 0 ? options.window : 1;
-  const std::vector<std::size_t> starts = window_starts(0, rows.size(), options);
+  const std::vector<std::size_t> starts = starts_in(rows, options);
   check_data_bytes(name, starts.size(), {window, rows.features, sizeof(float)}, options);
   for (const std::size_t start : starts) {
     const auto begin = rows.values.begin() + static_cast<std::ptrdiff_t>(start * rows.features);
@@ -83,8 +124,10 @@ FileExamples csv_examples(const fs::path& file, const DataDescription& descripti
     examples.names.push_back(fmt::format("{}, line {}", name, rows.lines[start]));
   }
   if (examples.names.empty()) {
-    throw FormatError(fmt::format("{}: expected {} records, which a window is of, found {}", name,
-                                  window, rows.size()));
+    throw FormatError(
+        fmt::format("{}: expected {} records in a row, which a window is of, found "
+                    "{} in the file",
+                    name, window, rows.size()));
   }
   Shape shape{static_cast<Index>(examples.names.size())};
   const auto features = static_cast<Index>(rows.features);
@@ -94,23 +137,36 @@ FileExamples csv_examples(const fs::path& file, const DataDescription& descripti
   return examples;
 }
 
-FileExamples array_examples(const fs::path& file, const DataDescription& description) {
-  const NpyArray array = read_npy(file);
-  require_finite(array, file.string());
-  Tensor values = array.to_tensor();
-  if (const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
-    // Divided as Dataset does.
-    values = features_of(Dataset::from_bytes(file.string(), array.shape, *bytes, Labels{0}, 1))
-                 .reshape(array.shape);
+FileExamples npy_examples(const fs::path& file, const DataDescription& description) {
+  return array_examples(file.string(), read_npy(file), description);
+}
+
+FileExamples idx_examples(const fs::path& file, const DataDescription& description) {
+  IdxArray images = read_idx(file);
+  return array_examples(file.string(), {images.shape, std::move(images.values)}, description);
+}
+
+FileExamples ts_examples(const fs::path& file, const DataDescription& description) {
+  DataOptions options = description.options;
+  // The classes are those of the file: nothing is learned of them.
+  options.class_names.clear();
+  FileExamples examples;
+  const Dataset set = read_most(
+      [&](SkippedExamples& skipped) { return load_ts(file, options, skipped); }, examples.unread);
+  const std::string folder = file.has_parent_path() ? (file.parent_path() / "").string() : "";
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    examples.names.push_back(folder + set.example_name(i));
   }
-  if (values.shape() == description.shape) {
-    return {values.reshape(description.shape.with_batch(1)), {file.string()}};
-  }
-  FileExamples examples{values, {}};
-  for (Index i = 0; i < values.dim(0); ++i) {
-    examples.names.push_back(fmt::format("{}, row {}", file.string(), i));
-  }
+  examples.features = features_of(set);
   return examples;
+}
+
+/// Whether an example of the one shape is one of the other: images may lack the axis of a single
+/// channel.
+bool is_example_of(const Shape& found, const Shape& expected) {
+  if (found == expected) return true;
+  return found.rank() + 1 == expected.rank() && expected.dim(-1) == 1 &&
+         std::equal(found.begin(), found.end(), expected.begin());
 }
 
 /// Whether files of the format hold signals: sounds become features where they are read.
@@ -129,12 +185,49 @@ FileExamples as_features(FileExamples examples, const std::string& name,
 
 }  // namespace
 
+FileExamples array_examples(const std::string& name, const NpyArray& array,
+                            const DataDescription& description) {
+  Tensor values = array.to_tensor();
+  if (const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
+    // Divided as Dataset does.
+    values = features_of(Dataset::from_bytes(name, array.shape, *bytes, Labels{0}, 1))
+                 .reshape(array.shape);
+  }
+  if (is_example_of(array.shape, description.shape)) {
+    require_finite(array, name);
+    return {values.reshape(description.shape.with_batch(1)), {name}};
+  }
+  if (array.shape.rank() == 0) {
+    throw FormatError(fmt::format("{}: expected examples [n, ...], found a single number", name));
+  }
+  FileExamples examples;
+  const Shape shape = array.shape.without_batch();
+  const std::size_t each = static_cast<std::size_t>(shape.size());
+  std::vector<float> kept;
+  const auto take_rows = [&](SkippedExamples& skipped) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(array.shape[0]); ++i) {
+      const std::span<const float> row = values.span().subspan(i * each, each);
+      if (!skipped.take([&] { require_finite_row(row, name, i); })) continue;
+      kept.insert(kept.end(), row.begin(), row.end());
+      examples.names.push_back(fmt::format("{}, row {}", name, i));
+    }
+    require_read(name, examples.names.size());
+    return examples.names.size();
+  };
+  const auto count = static_cast<Index>(read_most(take_rows, examples.unread));
+  const Shape& as = is_example_of(shape, description.shape) ? description.shape : shape;
+  examples.features = Tensor::from(as.with_batch(count), kept);
+  return examples;
+}
+
 FileExamples read_file_examples(const fs::path& file, const DataDescription& description) {
   using Read = FileExamples (*)(const fs::path&, const DataDescription&);
   static constexpr std::pair<std::string_view, Read> kReaders[] = {
-      {".jpg", image_example},   {".jpeg", image_example}, {".png", image_example},
-      {".bmp", image_example},   {".wav", sound_example},  {".csv", csv_examples},
-      {".csv.gz", csv_examples}, {".npy", array_examples}, {".npy.gz", array_examples}};
+      {".jpg", image_example},    {".jpeg", image_example}, {".png", image_example},
+      {".bmp", image_example},    {".wav", sound_example},  {".csv", csv_examples},
+      {".csv.gz", csv_examples},  {".npy", npy_examples},   {".npy.gz", npy_examples},
+      {".ts", ts_examples},       {".ts.gz", ts_examples},  {"-ubyte", idx_examples},
+      {"-ubyte.gz", idx_examples}};
   const std::string name = lower_case(file.filename().string());
   for (const auto& [ending, read] : kReaders) {
     if (!name.ends_with(ending)) continue;
@@ -149,7 +242,8 @@ FileExamples read_file_examples(const fs::path& file, const DataDescription& des
                                   file.string(), description.shape.to_string(), found.to_string()));
   }
   throw InvalidArgument(
-      fmt::format("{}: expected a name that ends in .jpg, .jpeg, .png, .bmp, .wav, .csv or .npy",
+      fmt::format("{}: expected a name that ends in .jpg, .jpeg, .png, .bmp, .wav, .csv, .npy, .ts "
+                  "or -ubyte",
                   file.string()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <octet/core/tensor.h>
 #include <octet/train/data/data_description.h>
+#include <octet/train/data/npy.h>
 
 #include <filesystem>
 #include <string>
@@ -15,6 +16,8 @@ struct FileExamples {
   Tensor features;
   /// The file of each example, or its place in the file.
   std::vector<std::string> names;
+  /// What is wrong with each record, row or series that is none of them, since it cannot be read.
+  std::vector<std::string> unread{};
 };
 
 /// Makes examples of a file as load_data() made those that the description is of:
@@ -27,8 +30,11 @@ struct FileExamples {
 /// file
 ///   is one where the model takes sequences and was not trained on the format "CSV". Columns are
 ///   found by their names, and a file may have more of them: the target, for one;
-/// - a `.npy` file holds one example, or several along its first axis; x = byte / 255.
+/// - a `.npy` file, and an IDX file of images, holds one example, or several along its first axis;
+/// x = byte / 255;
+/// - the series of a `.ts` file are one example each.
 ///
+/// Records, rows and series that cannot be read are left out where there are others in the file.
 /// Where the description has a front end and another format than WAV, what has another shape than
 /// the examples is a signal and becomes features: [n, samples, axes] of a `.npy` file.
 ///
@@ -38,5 +44,10 @@ struct FileExamples {
 /// are missing.
 FileExamples read_file_examples(const std::filesystem::path& file,
                                 const DataDescription& description);
+
+/// Makes examples of an array as of a `.npy` file; `name` is what holds it. Throws FormatError as
+/// read_file_examples().
+FileExamples array_examples(const std::string& name, const NpyArray& array,
+                            const DataDescription& description);
 
 }  // namespace octet

@@ -330,6 +330,13 @@ void require_finite(const NpyArray& array, const std::string& name) {
   std::visit(check, array.values);
 }
 
+void require_finite_row(std::span<const float> row, const std::string& name, std::size_t number) {
+  const auto wrong = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
+  if (wrong == row.end()) return;
+  throw FormatError(
+      fmt::format("{}: expected finite numbers, found {} in row {}", name, *wrong, number));
+}
+
 std::vector<float> sample_weights_of(const NpyArray& array, const std::string& name) {
   if (array.shape.rank() != 1) {
     throw FormatError(fmt::format("{}: expected the weights of examples [n], found {}", name,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -57,6 +58,10 @@ Dataset dataset_of(std::string name, NpyArray features, const NpyArray& targets,
 /// Throws FormatError, in which `name` is what holds the array [n, ...], for a value that is not
 /// finite as a float, with its row.
 void require_finite(const NpyArray& array, const std::string& name);
+
+/// Throws FormatError, in which `name` is what holds it, for a value of row `number` of an array
+/// that is not finite.
+void require_finite_row(std::span<const float> row, const std::string& name, std::size_t number);
 
 /// The weights of n examples, see Dataset::with_sample_weights(), from an array [n] of any type.
 /// Throws FormatError, in which `name` is what holds them, for an array of another rank.

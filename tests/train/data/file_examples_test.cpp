@@ -1,5 +1,6 @@
 // Files that become examples as those did that a model was trained on.
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
@@ -133,13 +134,63 @@ TEST_F(FileExamplesTest, AFileOfAFolderOfRecordsIsOneSequence) {
   EXPECT_EQ(values_of(found.features), (std::vector<float>{1, 2, 3, 4, 3, 4}));
 }
 
+TEST_F(FileExamplesTest, RecordsThatCannotBeReadAreLeftOut) {
+  write("a.csv", "x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n");
+  const fs::path file = write("b.csv", "x,y\n1,2\n3,4\n5,6\n7,wet\n9,10\n11,12\n13\n");
+  struct Case {
+    DataOptions options;
+    std::vector<float> values;
+    std::size_t second_line;
+  };
+  for (const Case& c :
+       {Case{{}, {1, 2, 3, 4, 5, 6, 9, 10, 11, 12}, 3},
+        Case{{.columns = {"x", "y"}, .window = 2}, {1, 2, 3, 4, 9, 10, 11, 12}, 6}}) {
+    DataDescription description = described("a.csv");
+    description.options.window = c.options.window;
+    if (c.options.window > 0) description.shape = {2, 2};
+    const FileExamples found = read_file_examples(file, description);
+    EXPECT_EQ(values_of(found.features), c.values);
+    EXPECT_EQ(found.names[1], fmt::format("{}, line {}", file.string(), c.second_line));
+    ASSERT_EQ(found.unread.size(), 2U);
+    EXPECT_TRUE(
+        found.unread[0].ends_with("line 5, column 1: 'y': expected a finite number, found 'wet'"))
+        << found.unread[0];
+    expect_mentions(found.unread[1], "line 8: expected 2 fields");
+  }
+}
+
+TEST_F(FileExamplesTest, SeriesAndImagesOfFilesAreExamples) {
+  const std::string head = "@problemName a\n@classLabel true up down\n@data\n";
+  write("a.ts", head + "1,2:up\n3,4:down\n");
+  const fs::path series = write("b.ts", head + "5,6:down\n7,x:up\n8,9:up\n");
+  const FileExamples found = read_file_examples(series, described("a.ts"));
+  EXPECT_EQ(found.features.shape(), (Shape{2, 2, 1}));
+  EXPECT_EQ(values_of(found.features), (std::vector<float>{5, 6, 8, 9}));
+  EXPECT_EQ(found.names[1], series.string() + ", line 6");
+  ASSERT_EQ(found.unread.size(), 1U);
+  expect_mentions(found.unread[0], "b.ts, line 5");
+  const fs::path images = write("t10k-images-idx3-ubyte", idx_bytes({2, 1, 2}, {0, 255, 51, 102}));
+  for (const Shape& shape : {Shape{1, 2}, Shape{1, 2, 1}}) {
+    const FileExamples two = read_file_examples(images, {.format = "IDX", .shape = shape});
+    EXPECT_EQ(two.features.shape(), shape.with_batch(2));
+    EXPECT_EQ(values_of(two.features), (std::vector<float>{0, 1, 51.0F / 255, 102.0F / 255}));
+    EXPECT_EQ(two.names[1], images.string() + ", row 1");
+  }
+}
+
 TEST_F(FileExamplesTest, ArraysHoldOneExampleOrSeveral) {
   const DataDescription two{.format = "NumPy", .shape = {2}};
   const fs::path bytes = write("a.npy", npy_bytes("|u1", "(2, 2)", Bytes{0, 255, 51, 102}));
   EXPECT_EQ(values_of(read_file_examples(bytes, two).features),
             (std::vector<float>{0, 1, 51.0F / 255, 102.0F / 255}));
   const fs::path nan = write("n.npy", npy_bytes<float>("<f4", "(2, 2)", {0, 1, 2, NAN}));
-  expect_mentions(refused(nan, two), "n.npy: expected finite numbers, found nan in row 1");
+  const FileExamples some = read_file_examples(nan, two);
+  EXPECT_EQ(some.names, std::vector<std::string>{nan.string() + ", row 0"});
+  EXPECT_EQ(values_of(some.features), (std::vector<float>{0, 1}));
+  ASSERT_EQ(some.unread.size(), 1U);
+  expect_mentions(some.unread[0], "n.npy: expected finite numbers, found nan in row 1");
+  const fs::path none = write("none.npy", npy_bytes<float>("<f4", "(1, 2)", {NAN, 1}));
+  expect_mentions(refused(none, two), "found none; the first: ");
   const fs::path one = write("b.npy", npy_bytes("|u1", "(2,)", Bytes{255, 0}));
   EXPECT_EQ(read_file_examples(one, two).features.shape(), (Shape{1, 2}));
   expect_mentions(refused(bytes, {.format = "NumPy", .shape = {3}}), "expected examples [3]");
