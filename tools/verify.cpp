@@ -2,12 +2,14 @@
 #include <octet/application/data.h>
 #include <octet/core/error.h>
 #include <octet/core/random.h>
+#include <octet/deploy/example_metadata.h>
 #include <octet/train/layer_differences.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "float_model.h"
 #include "show.h"
 #include "verify_models.h"
 
@@ -51,6 +53,20 @@ Tensor random_samples(const CodeLayer& input, std::size_t k, std::size_t begin, 
   return samples;
 }
 
+/// The test examples of --data, made as those that one of the models says it was trained on.
+Dataset samples_of(const VerifyOptions& options) {
+  for (const std::string& file : options.files) {
+    if (is_c_source(file)) continue;
+    const IntegerModel says = metadata_of(file);
+    if (!says.metadata.contains(kDataKey)) continue;
+    const DataOptions how =
+        application::options_for(file, says, options.data, options.data_options);
+    return application::prepared_for(file, says,
+                                     application::load_test(options.data, how).examples);
+  }
+  return application::load_test(options.data, options.data_options).examples;
+}
+
 /// What both models ran on, and what came of it.
 struct Verification {
   std::string data;
@@ -80,7 +96,7 @@ Verification compare(const VerifyOptions& options, const Models& models, Compare
         "them on "
         "--random samples, or one with a .tflite file");
   }
-  const Dataset data = application::load_test(options.data, options.data_options).examples;
+  const Dataset data = samples_of(options);
   return {data.name(), compare_networks(a, b, data, what)};
 }
 

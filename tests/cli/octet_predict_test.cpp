@@ -150,6 +150,19 @@ TEST_F(OctetPredict, EvalScoresAsTheRunDid) {
   EXPECT_GT(accuracy_on("worn.csv"), 0.9);
 }
 
+TEST_F(OctetPredict, VerifyTakesExamplesAsInTraining) {
+  train("--normalize");
+  const Result result = octet("verify " + model() + "'" + path("out/checkpoints/last.ckpt") +
+                              "' --data '" + path("all.csv") + "' --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto found = nlohmann::json::parse(result.out);
+  EXPECT_EQ(found.at("samples"), metrics().at("data").at("test"));
+  EXPECT_EQ(found.at("total").at("differing"), 0);
+  expect_failure("verify " + model() + model() + "--data '" + path("all.csv") + "' --columns share",
+                 2,
+                 "--columns: expected [\"degrees\",\"share\"], with which the model was trained");
+}
+
 TEST_F(OctetPredict, AFileIsTrainedOnWithTheExamplesOfItsTraining) {
   train("--normalize");
   const std::string file = "'" + path("out/model_float.tflite") + "' ";
