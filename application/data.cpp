@@ -41,13 +41,15 @@ void require_labelled_for_options(const Dataset& data, const Options& options) {
   const bool one_of_each = data.inputs() == 1 && data.outputs() == 1;
   const std::string scaled = "scale the arrays";
   const std::string left_out = "leave it out";
+  // Whole numbers become labels later.
+  const bool may_name = one_output || options.task == Task::classification;
   for (const auto& [name, is_wrong, cure] :
        {std::tuple{"--mean", !one_of_each && !options.mean.empty(), scaled},
         std::tuple{"--std", !one_of_each && !options.deviation.empty(), scaled},
         std::tuple{"--normalize", !one_of_each && options.normalize, scaled},
         std::tuple{"--shift", options.shift > 0, left_out},
         std::tuple{"--augment", !one_of_each && options.augmentation != Augmentation{}, left_out},
-        std::tuple{"--class-names", !one_output && !options.class_names.empty(), left_out},
+        std::tuple{"--class-names", !may_name && !options.class_names.empty(), left_out},
         std::tuple{"--max-drop", !one_output && options.max_drop, std::string("use --flash")}}) {
     if (!is_wrong) continue;
     throw command_line::UsageError(fmt::format(
@@ -133,7 +135,8 @@ DataSplit prepared(DataSplit data, const Options& options, const Normalization& 
   for (Dataset* part : {&data.train, &data.test, &data.validation}) {
     if (part->empty()) continue;
     if (!normalization.empty()) *part = normalized(*part, normalization);
-    if (!options.class_names.empty()) *part = part->with_class_names(options.class_names);
+    if (options.class_names.empty() || !part->has_labels()) continue;
+    *part = part->with_class_names(options.class_names);
   }
   return data;
 }
@@ -240,11 +243,10 @@ void take_preparation(const IntegerModel& model, const Model& network, Options& 
 
 std::string text_of(const DataSplit& data, std::optional<Task> task) {
   const Dataset& train = data.train;
-  std::string text = fmt::format("data: {}, {} training and {} test ", train.name(), train.size(),
-                                 data.test.size());
+  std::string text = fmt::format("data: {}, {} training and {} test examples of ", train.name(),
+                                 train.size(), data.test.size());
   if (are_labelled(train)) {
-    text += fmt::format("images of {}, {} classes\n", train.example_shape().to_string(),
-                        train.classes());
+    text += fmt::format("{}, {} classes\n", train.example_shape().to_string(), train.classes());
   } else {
     const Batch one = train.batch(0, 1);
     std::vector<std::string> shapes;
@@ -256,8 +258,7 @@ std::string text_of(const DataSplit& data, std::optional<Task> task) {
       kinds.push_back(targets.are_labels() ? "labels"
                                            : targets.values().shape().without_batch().to_string());
     }
-    text += fmt::format("examples of {}, targets {}\n", fmt::join(shapes, " and "),
-                        fmt::join(kinds, " and "));
+    text += fmt::format("{}, targets {}\n", fmt::join(shapes, " and "), fmt::join(kinds, " and "));
   }
   if (train.is_read()) {
     text +=

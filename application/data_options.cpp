@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/command_line/numbers.h>
+#include <octet/command_line/parse.h>
 #include <octet/train/data/signal_features.h>
 
 #include <limits>
@@ -91,7 +92,7 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
                  "even in Hz; vibration, those without the mean of each frame, behind its root "
                  "mean square; micro-speech, log-mel with noise reduction and gain control; "
                  "default: samples")
-      ->check(CLI::IsMember(front_end_names()));
+      ->check(command_line::one_of(front_end_names()));
   command_line::add_number(app, "--frame", options.frame_ms, range_of("frame"),
                            "Milliseconds of a signal that features are made of; default: 30");
   command_line::add_number(app, "--frame-hop", options.frame_hop_ms, range_of("frame-hop"),
@@ -140,7 +141,7 @@ CLI::Option* add_data(CLI::App& app, std::string& data, DataOptions& options,
          "What shorter sequences end in: zeros (default), their last step again and again, or "
          "zeros with one feature more, which is 1 at the steps in front of them, for --network "
          "masked_gru")
-      ->check(CLI::IsMember(padding_names()));
+      ->check(command_line::one_of(padding_names()));
   command_line::add_number(
       app, "--skip-bad", options.skip_bad, command_line::Count{0, 1000000000},
       "Leaves out up to so many examples that cannot be read, and says which: images that do not "

@@ -114,10 +114,13 @@ std::vector<float> class_weights_of(const Options& options, const Dataset& train
     if (!weight) break;
     weights.push_back(*weight);
   }
-  if (weights.size() == words.size() && std::ssize(words) == train.classes()) return weights;
+  const bool has_weight = std::ranges::any_of(weights, [](float weight) { return weight > 0.0F; });
+  if (has_weight && weights.size() == words.size() && std::ssize(words) == train.classes()) {
+    return weights;
+  }
   throw command_line::UsageError(fmt::format(
       "--class-weights: expected balanced, or a number from 0 to 1000000 for each of the "
-      "{} classes, found {}",
+      "{} classes, one of them above 0, found {}",
       train.classes(), text));
 }
 

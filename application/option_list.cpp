@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <octet/command_line/numbers.h>
+#include <octet/command_line/parse.h>
 #include <octet/command_line/text.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
@@ -52,7 +53,7 @@ struct Adder {
   void choice(const char* name, const std::vector<std::string>& choices, const char* chosen,
               const char* help, const std::function<void(const std::string&)>& take) const {
     app.add_option_function<std::string>(name, take, help)
-        ->check(CLI::IsMember(choices))
+        ->check(command_line::one_of(choices))
         ->default_str(chosen);
   }
   void flag(const char* name, bool& value, const char* help) const {
@@ -123,7 +124,7 @@ void add_network(const Adder& add, Options& o) {
   for (const auto* list : {&networks::classifiers(), &networks::sequence_classifiers()}) {
     for (const networks::Classifier& one : *list) names.emplace_back(one.name);
   }
-  const CLI::Validator is_name = CLI::IsMember(names);
+  const CLI::Validator is_name = command_line::one_of(names);
   CLI::Validator known = is_name;
   if (o.takes_network_files) {
     known.operation(
@@ -197,8 +198,8 @@ void add_data(const Adder& add, Options& o) {
              [&o](const std::string& text) { o.qat_rate_falls = text == "cosine"; });
   add.number("--seed", o.seed, command_line::kSeeds,
              o.only_quantizes
-                 ? "Decides all that is drawn: the order of images, dropout, what --shift does"
-                 : "Decides all that is drawn: the weights of --network, the order of images, "
+                 ? "Decides all that is drawn: the order of examples, dropout, what --shift does"
+                 : "Decides all that is drawn: the weights of --network, the order of examples, "
                    "dropout, what --shift does");
 }
 
@@ -259,8 +260,8 @@ void add_ranges(const Adder& add, Options& o) {
   add.group("Quantization");
   command_line::add_number(
       add.app, "--calibrate", o.calibrate, Count{1, 1000000000},
-      fmt::format("Training images that ranges are measured on, in whole batches; default: {}",
-                  o.calibrate ? fmt::format("{} images", *o.calibrate) : "10 batches"));
+      fmt::format("Training examples that ranges are measured on, in whole batches; default: {}",
+                  o.calibrate ? fmt::format("{} examples", *o.calibrate) : "10 batches"));
   const std::vector<std::string> any = {"min_max", "moving_average", "percentile", "mse",
                                         "entropy"};
   add.choice("--calibration", any, "moving_average", "How the ranges of results are found",
@@ -330,7 +331,7 @@ void add_target(const Adder& add, Options& o) {
   add.app
       .add_option("--target", o.target,
                   "The runtime that the model is for, instead of its --rounding")
-      ->check(CLI::IsMember(targets));
+      ->check(command_line::one_of(targets));
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
              "Rounding mode of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
              "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
@@ -349,7 +350,7 @@ void add_target(const Adder& add, Options& o) {
   command_line::add_number(
       add.app, "--max-drop", o.max_drop, Real{0.0, 100.0},
       "Searches the bits of every layer's weights, as --flash does, for the fewest bytes that lose "
-      "at most so many percentage points of accuracy before the QAT epochs, on training images")
+      "at most so many percentage points of accuracy before the QAT epochs, on training examples")
       ->excludes(flash);
 }
 
@@ -411,7 +412,7 @@ void add_task_options(CLI::App& app, Options& options) {
          },
          "What the model learns; default: what the targets are. reconstruction takes the examples "
          "as their own targets: how wrong a trained model is then tells anomalies")
-      ->check(CLI::IsMember(names))
+      ->check(command_line::one_of(names))
       ->default_str("");
   app.add_option("--normal", options.normal,
                  "The classes that --task reconstruction learns; examples of others in the test "

@@ -261,14 +261,13 @@ std::string final_report(const Application& application, const Options& options,
   text += row("model bytes", std::to_string(r.float_bytes), "", std::to_string(r.int8_bytes));
   text += row("training seconds", seconds_of(history, "float"), seconds_of(history, "qat"), "");
   const bool one_accuracy = is_one_accuracy(r.outputs);
-  text += fmt::format("layer outputs that differ: {} of {} over {} {}\n", layers.differing,
-                      layers.compared, r.layer_differences.samples,
-                      one_accuracy ? "images" : "examples");
+  text += fmt::format("layer outputs that differ: {} of {} over {} examples\n", layers.differing,
+                      layers.compared, r.layer_differences.samples);
   text += fmt::format(
       "{}: {} of {}\n"
       "{} thread{}, rounding {}\n\n{}.tflite\n",
       one_accuracy
-          ? "test images that the simulation and the exported integers class differently"
+          ? "test examples that the simulation and the exported integers class differently"
           : "test examples in which outputs of the simulation and the exported integers differ",
       r.differing_predictions, r.layer_differences.samples, num_threads(),
       num_threads() == 1 ? "" : "s", to_string(options.quantize.rounding), stem);

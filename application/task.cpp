@@ -203,7 +203,10 @@ DataSplit with_task(DataSplit data, const Options& options) {
       if (const auto found = labels_in(*part)) classes = std::max(classes, found->classes);
     }
     for (Dataset* part : {&data.train, &data.test, &data.validation}) {
+      const bool are_named = part->empty() || part->has_labels();
       *part = classifying(*part, classes);
+      if (options.class_names.empty() || are_named || !part->has_labels()) continue;
+      *part = part->with_class_names(options.class_names);
     }
   }
   if (options.task == Task::reconstruction) {

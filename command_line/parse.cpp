@@ -1,51 +1,15 @@
 #include <fmt/format.h>
 #include <octet/command_line/parse.h>
+#include <octet/core/did_you_mean.h>
+#include <octet/core/printable.h>
 #include <octet/train/run/resume_command.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace octet::command_line {
 namespace {
-
-/// How many letters to add, remove, replace or swap with the next turn one word into the other.
-std::size_t edits_between(std::string_view a, std::string_view b) {
-  // Rows of the table of prefixes of `a` (rows) and `b`: the last two and the one in work.
-  std::vector<std::size_t> before_last(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::vector<std::size_t> row(b.size() + 1, i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before_last[j - 2] + 1);
-      }
-    }
-    before_last = std::exchange(last, std::move(row));
-  }
-  return last.back();
-}
-
-/// "; did you mean NAME?" with the nearest of `names` where one is near enough, else nothing.
-std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  constexpr std::size_t kMostOfWord = 40;
-  if (word.size() > kMostOfWord) return "";
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  std::string nearest;
-  for (const std::string& name : names) {
-    const std::size_t edits = edits_between(word, name);
-    if (edits >= least) continue;
-    least = edits;
-    nearest = name;
-  }
-  return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
-}
 
 /// Groups of options are commands without a name.
 std::vector<std::string> commands_of(const CLI::App& app) {
@@ -79,9 +43,9 @@ CLI::ExtrasError unexpected(const CLI::App& app, const std::vector<std::string>&
     for (const std::string& word : words) typed.push_back(word.c_str());
     text = fmt::format("not expected: {}{}",
                        shell_command(static_cast<int>(typed.size()), typed.data()),
-                       suggestion(first.substr(0, first.find('=')), options_of(app)));
+                       did_you_mean(first.substr(0, first.find('=')), options_of(app)));
   } else {
-    text = fmt::format("there is no command '{}'{}", first, suggestion(first, commands));
+    text = fmt::format("there is no command '{}'{}", first, did_you_mean(first, commands));
   }
   return {text, CLI::ExitCodes::ExtrasError};
 }
@@ -100,6 +64,16 @@ void parse(CLI::App& app, int argc, const char* const* argv) {
     const auto chosen = app.get_subcommands();
     throw unexpected(chosen.empty() ? app : *chosen.front(), words);
   }
+}
+
+CLI::Validator one_of(const std::vector<std::string>& names) {
+  CLI::Validator validator(fmt::format("{{{}}}", fmt::join(names, ",")));
+  validator.operation([names](std::string& text) -> std::string {
+    if (std::ranges::find(names, text) != names.end()) return "";
+    return fmt::format("expected one of {}, found {}{}", fmt::join(names, ", "), printable(text),
+                       did_you_mean(text, names));
+  });
+  return validator;
 }
 
 CLI::App& command_named(CLI::App& app, const std::string& name) {

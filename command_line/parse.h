@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace octet::command_line {
 
@@ -19,6 +21,10 @@ class UsageError : public std::runtime_error {
 /// they come before options that are missing, which may be what a mistyped one was meant to be.
 /// Throws CLI::ParseError.
 void parse(CLI::App& app, int argc, const char* const* argv);
+
+/// Takes one of `names`, which help lists; the error of another text has the one that it is close
+/// to.
+CLI::Validator one_of(const std::vector<std::string>& names);
 
 /// The command of `app` that is called so. Throws CLI::ParseError where none is.
 CLI::App& command_named(CLI::App& app, const std::string& name);

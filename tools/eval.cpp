@@ -4,6 +4,7 @@
 #include <octet/application/scores.h>
 #include <octet/application/task.h>
 #include <octet/core/clock.h>
+#include <octet/core/did_you_mean.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/core/printable.h>
@@ -32,11 +33,11 @@ void check_sizes(const Interpreter& interpreter, const Dataset& images) {
   const ModelTensor& input =
       interpreter.model().tensors[static_cast<std::size_t>(interpreter.model().inputs[0])];
   if (input.size() != images.example_shape().size()) {
-    throw InvalidArgument(fmt::format("eval: the model takes samples [{}], the images are {}",
+    throw InvalidArgument(fmt::format("eval: the model takes samples [{}], the examples are {}",
                                       fmt::join(input.shape, ", "),
                                       images.example_shape().to_string()));
   }
-  if (images.empty()) throw InvalidArgument("eval: the data set has no test images");
+  if (images.empty()) throw InvalidArgument("eval: the data set has no test examples");
 }
 
 /// What each output comes to: the accuracy where its targets are labels, else the mean absolute
@@ -81,12 +82,26 @@ nlohmann::ordered_json scores_of_labels(const std::string& name, const Tensor& o
   return found;
 }
 
+/// Throws UsageError for a name that is none of --metrics.
+void require_metric_names(const std::vector<std::string>& names) {
+  std::vector<std::string> known{"confusion"};
+  for (const std::string_view name : octet::score_names()) known.emplace_back(name);
+  for (const std::string& name : names) {
+    // top_K stands for any number, which score() reads.
+    if (name.starts_with("top_") || std::ranges::find(known, name) != known.end()) continue;
+    throw UsageError(fmt::format("--metrics: expected one of {}, found '{}'{}",
+                                 fmt::join(known, ", "), printable(name),
+                                 did_you_mean(name, known)));
+  }
+}
+
 /// The numbers of --metrics: see score(). "confusion" is a list of lists; of several labels there
 /// is a list with a number for each.
 nlohmann::ordered_json metrics_of(const EvalOptions& options, Interpreter& interpreter,
                                   const Dataset& data) {
   nlohmann::ordered_json found;
   if (options.metrics.empty()) return found;
+  require_metric_names(options.metrics);
   if (interpreter.model().outputs.size() != 1 || data.inputs() != 1 || data.outputs() != 1) {
     throw UsageError("--metrics: expected a model of one input and one output, found several");
   }
@@ -291,7 +306,7 @@ void eval(const EvalOptions& options) {
     show_json(json);
     return;
   }
-  show("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy, correct,
+  show("accuracy {:.2f} % ({} of {} examples), rounding {}, {:.3f} s\n", 100 * accuracy, correct,
        images.size(), to_string(interpreter.rounding()), seconds);
   show_metrics(metrics);
   show("{}", test.text);

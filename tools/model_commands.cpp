@@ -38,14 +38,14 @@ void add_contract(CLI::App& command, ContractOptions& contract, const std::strin
                   const std::string& help) {
   contract.suffix = suffix;
   command.add_option("--rounding" + suffix, contract.rounding, help)
-      ->check(CLI::IsMember({"fp32", "single", "double", "q15"}));
+      ->check(one_of({"fp32", "single", "double", "q15"}));
   std::vector<std::string> names;
   names.reserve(std::size(kTargets));
   for (const Target target : kTargets) names.emplace_back(to_string(target));
   command
       .add_option("--target" + suffix, contract.target,
                   "The runtime whose rounding is used, instead of a rounding mode")
-      ->check(CLI::IsMember(names));
+      ->check(one_of(names));
 }
 
 void add_threads(CLI::App& command, int& threads) {
@@ -108,8 +108,8 @@ void add_run(CLI::App& app) {
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval",
-                                         "Measures the accuracy of a model on the test images of a "
-                                         "folder or the arrays of an .npz file.");
+                                         "Measures the accuracy of a model on the test examples of "
+                                         "data or the arrays of an .npz file.");
   add_model(*command, options->model);
   application::add_data(
       *command, options->data, options->data_options,
@@ -117,7 +117,7 @@ void add_eval(CLI::App& app) {
       "each "
       "input and, as targets, for each output of the model, named as inspect names them")
       ->required();
-  add_number(*command, "--limit", options->limit, kImages, "Only the first N images, or samples");
+  add_number(*command, "--limit", options->limit, kImages, "Only the first N examples");
   command
       ->add_option("--metrics", options->metrics,
                    "Further numbers: top_K, precision, recall, f1, iou, dice (means over classes), "
@@ -183,7 +183,7 @@ void add_export(CLI::App& app) {
   command
       ->add_option("--c-code", options->c_code,
                    "Code of the C source that is fast (default), or small and with smaller buffers")
-      ->check(CLI::IsMember({"fast", "small"}))
+      ->check(one_of({"fast", "small"}))
       ->needs(c);
   command
       ->add_flag("--c-input-in-arena", options->c_input_in_arena,
@@ -202,7 +202,7 @@ void add_export(CLI::App& app) {
       ->add_option(
           "--style", options->style,
           "exact (default): equal values in any runtime; standard: every scale at its tensor")
-      ->check(CLI::IsMember({"exact", "standard"}))
+      ->check(one_of({"exact", "standard"}))
       ->needs(onnx);
   command
       ->add_flag("--int8-io", options->int8_io,
@@ -234,7 +234,7 @@ void add_import(CLI::App& app) {
       ->add_option("--layout", options->layout,
                    "The order of the axes of an .onnx file's inputs, images or sequences: nchw, or "
                    "nhwc; default: what the operators that read them tell")
-      ->check(CLI::IsMember({"nchw", "nhwc"}));
+      ->check(one_of({"nchw", "nhwc"}));
   command->callback([options] { import_model(*options); });
 }
 
@@ -262,7 +262,7 @@ void add_search(CLI::App& app) {
   add_number(*goals, "--max-drop", options->max_drop, kPercent,
              "The fewest bytes that lose at most so many percentage points of accuracy");
   add_number(*command, "--samples", options->samples, kImages,
-             "The first N training images; default: 2000");
+             "The first N training examples; default: 2000");
   add_contract(*command, options->contract, "", "Rounding mode; default: fp32");
   add_threads(*command, options->threads);
   command->add_option("--csv", options->csv, "A CSV file for bytes against accuracy")

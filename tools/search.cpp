@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The training images of a folder, or the arrays of an .npz file.
+/// The training examples of a folder, or the arrays of an .npz file.
 Dataset training_examples(const SearchOptions& options, const Model& model) {
   const IntegerModel says = metadata_of(options.file);
   const IntegerModel lowered = lower_float(model);
@@ -86,7 +86,7 @@ void print_table(const BitSearch& search) {
   show("{:<22} {:>6} {:>12}\n", "in all", "", search.chosen.bytes);
   const ModelScore& integers = *search.chosen.measured;
   if (integers.accuracy) {
-    show("accuracy on training images: float {:.2f} %, integers of these bits {:.2f} %\n",
+    show("accuracy on training examples: float {:.2f} %, integers of these bits {:.2f} %\n",
          100.0 * search.in_float.accuracy.value(), 100.0 * *integers.accuracy);
   } else {
     show("loss on training examples: float {:.4g}, integers of these bits {:.4g}\n",

@@ -3,6 +3,7 @@
 #include <octet/core/ops/ops.h>
 #include <octet/train/class_weights.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -40,6 +41,9 @@ Loss class_weighted_cross_entropy(std::vector<float> weights) {
     throw InvalidArgument(fmt::format(
         "class_weighted_cross_entropy: expected a weight for each of several classes, found {}",
         weights.size()));
+  }
+  if (std::ranges::none_of(weights, [](float weight) { return weight > 0.0F; })) {
+    throw InvalidArgument("class_weighted_cross_entropy: expected a weight above 0, found none");
   }
   return [weights = std::move(weights)](const Tensor& output, const Targets& targets) {
     const Index classes = output.dim(-1);

@@ -13,7 +13,7 @@ std::string accuracies(const EpochRecord& record, const std::string& scored_on) 
   if (!record.integer_accuracy) {
     return fmt::format("  {} accuracy {}", scored_on, percent_text(*record.test_accuracy));
   }
-  return fmt::format("  {} accuracy: simulated {}, integer {}, {} images differ", scored_on,
+  return fmt::format("  {} accuracy: simulated {}, integer {}, {} examples differ", scored_on,
                      percent_text(*record.test_accuracy), percent_text(*record.integer_accuracy),
                      record.differing_predictions.value_or(0));
 }

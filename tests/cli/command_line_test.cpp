@@ -156,7 +156,7 @@ TEST(CommandLine, HelpSaysWhatIsTrueOfTheCommand) {
     return words;
   };
   const std::string quantize = help({OCTET_TOOL, "quantize"});
-  expect_mentions(quantize, "default: 1000 images");
+  expect_mentions(quantize, "default: 1000 examples");
   expect_mentions(quantize, "--lr is 1e-3 unless told");
   EXPECT_EQ(quantize.find("the weights of --network"), std::string::npos);
   for (const Arguments& program : {Arguments{OCTET_MNIST_QAT}, {OCTET_TOOL, "train"}}) {

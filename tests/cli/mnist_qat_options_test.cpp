@@ -110,7 +110,7 @@ TEST_F(MnistQat, DrawsDigitsWithoutData) {
       mnist_qat({"--out", path("out"), "--epochs", "0", "--qat-epochs", "0", "--hidden", "5"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   expect_mentions(result.out, "data: digits");
-  expect_mentions(result.out, "60000 training and 10000 test images of [28, 28], 10 classes");
+  expect_mentions(result.out, "60000 training and 10000 test examples of [28, 28], 10 classes");
   EXPECT_EQ(metrics("out").at("data").at("train"), 60000);
 }
 

@@ -150,12 +150,12 @@ TEST_F(MnistQat, WritesCSourceThatClassifiesAsTheInterpreter) {
 TEST_F(MnistQat, SaysWhatItDoes) {
   const ProcessResult result = mnist_qat(small_run("out"));
   for (const char* part :
-       {"data: set, 501 training and 203 test images of [9, 7], 4 classes",
+       {"data: set, 501 training and 203 test examples of [9, 7], 4 classes",
         "dense_2 (Dense)              (None, 4)                 32        ",
         "quant_dense (QuantizeWrapper (None, 12)                773       ", "float 1/2  loss ",
         "float 2/2  loss ", " img/s  test accuracy ", "qat   calibrated  test accuracy: simulated ",
-        "qat   1/1  loss ", "0 images differ", "test accuracy", "model bytes", "training seconds",
-        "0 of 203", "layer outputs that differ: 0 of 18270 over 203 images",
+        "qat   1/1  loss ", "0 examples differ", "test accuracy", "model bytes", "training seconds",
+        "0 of 203", "layer outputs that differ: 0 of 18270 over 203 examples",
         "input : name input_1, index 0, shape [1, 63], dtype int8, quantization ",
         "output: name dense_2, ", "shape [1, 4], dtype int8, quantization (0.00390625, -128)"}) {
     expect_mentions(result.out, part);

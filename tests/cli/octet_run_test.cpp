@@ -217,7 +217,7 @@ TEST_F(OctetTool, EvalCountsRightAnswers) {
   const std::string command = "eval '" + path("m.tflite") + "' --data '" + folder_.string() + "'";
   const Result text = octet(command);
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_EQ(text.out.substr(0, 34), "accuracy 80.00 % (4 of 5 images), ");
+  EXPECT_EQ(text.out.substr(0, 36), "accuracy 80.00 % (4 of 5 examples), ");
   const Result result = octet(command + " --json --limit 4 --rounding single --threads 1");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
@@ -245,7 +245,7 @@ TEST_F(OctetTool, ArgMaxGivesClasses) {
   write_idx(folder_ / "t10k-images-idx3-ubyte", {4, 1, 3}, {9, 1, 0, 3, 200, 0, 0, 1, 2, 7, 7, 0});
   write_idx(folder_ / "t10k-labels-idx1-ubyte", {4}, {0, 1, 2, 1});
   const std::string eval = "eval" + of_model + "--data '" + folder_.string() + "'";
-  EXPECT_EQ(octet(eval).out.substr(0, 34), "accuracy 75.00 % (3 of 4 images), ");
+  EXPECT_EQ(octet(eval).out.substr(0, 36), "accuracy 75.00 % (3 of 4 examples), ");
   expect_failure(eval + " --metrics confusion", 2,
                  "--metrics: expected a score of each class, found output 'y' of int32");
   const Bytes x = npy_bytes<float>("<f4", "(2, 3)", {0, 1, 0.5F, 0, 0.5F, 1});

@@ -56,7 +56,7 @@ TEST_F(OctetSearch, ShowsATable) {
   expect_mentions(result.out, fmt::format("dense_1                {:>6}", expected.chosen.bits[1]));
   expect_mentions(result.out,
                   fmt::format("in all                        {:>12}\n", expected.chosen.bytes));
-  expect_mentions(result.out, "accuracy on training images: float ");
+  expect_mentions(result.out, "accuracy on training examples: float ");
 }
 
 TEST_F(OctetSearch, SaysWhatIsWrong) {

@@ -305,6 +305,32 @@ TEST_F(OctetTaskScores, AreOfTheTaskThatIsGiven) {
                   "as numbers\n");
 }
 
+TEST_F(OctetTaskScores, WholeNumbersThatAreClassesMayHaveNamesAndWeights) {
+  Tensor x({300, 2});
+  std::vector<float> classes(300);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    classes[i] = static_cast<float>(i % 2);
+    x.mutable_span()[2 * i + i % 2] = 1.0F;
+  }
+  write_arrays(path("whole"), npy_bytes<float>("<f4", "(300,)", classes), x);
+  const std::string rest = "--task classification --epochs 1 --qat-epochs 0 --no-report ";
+  expect_success(train("whole", rest + "--class-names no,yes --class-weights 0,1"));
+  EXPECT_EQ(metrics().at("classes"), nlohmann::json({"no", "yes"}));
+  expect_one_error(
+      train("whole", "--class-names no,yes"), 2,
+      "--class-names: expected examples of one input and one output with class labels");
+  expect_one_error(train("whole", rest + "--class-weights 0,0"), 2,
+                   "for each of the 2 classes, one of them above 0, found 0,0");
+  expect_one_error(train("whole", "--optimizer adma"), 2,
+                   "--optimizer: expected one of adam, sgd, found adma; did you mean adam?");
+  expect_one_error(octet("eval " + path("out/model_int8.tflite") + " --data " + path("whole") +
+                         " --metrics presicion"),
+                   2,
+                   "--metrics: expected one of confusion, accuracy, top_K, precision, recall, f1, "
+                   "iou, dice, roc_auc, mean_absolute_error, r2, found 'presicion'; did you mean "
+                   "precision?");
+}
+
 TEST_F(OctetTaskScores, OfMasksInFolders) {
   write_file_atomic(path("net.json"),
                     std::string_view(R"({"format": 2, "name": "seg", "outputs": ["out"], "layers": [

@@ -38,7 +38,7 @@ TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {
   expect_failure("inspect '" + path("m.tflite") + "' --frob", 2, "--frob");
   expect_failure("eval '" + path("m.tflite") + "' --data x --rounding up", 2, "--rounding");
   expect_failure("eval '" + path("m.tflite") + "' --data x --target tflite", 2,
-                 "--target: tflite not in {litert,tflm,cmsis-nn,onnxruntime}");
+                 "--target: expected one of litert, tflm, cmsis-nn, onnxruntime, found tflite");
   expect_failure("eval '" + path("m.tflite") + "' --data x --target tflm --rounding fp32", 2,
                  "--target and --rounding: target tflm computes in rounding mode double");
   expect_failure("eval '" + path("m.tflite") + "' --data x --threads 0", 2, "--threads");

@@ -128,7 +128,7 @@ TEST_F(OctetTrain, ANetworkOfAFileIsTrainedFromDrawnWeights) {
            {changed("\"Flatten\"", "\"Flattened\""), 1,
             "changed.json: architecture: layer 1, \"flatten\": expected the name of a layer"},
            {{"--network", path("none.json")}, 1, "none.json"},
-           {{"--network", "lenet"}, 2, "--network: lenet not in {mlp,lenet5,"},
+           {{"--network", "lenet"}, 2, "found lenet; did you mean lenet5?"},
            {{"--network", file, "--hidden", "12"}, 2, "--hidden: describes --network mlp, found "},
            {{"--network", file, "--freeze", "dense"}, 2, "is for a FILE with weights"},
            {{"--finetune", file}, 2, "expected a model with weights, found a description"}}) {
@@ -479,7 +479,7 @@ TEST_F(OctetTrain, SoundsThatDoNotFitIntoMemoryGiveTheSameBytes) {
                          plain_environment());
     };
     const std::string score = scored("1000").out;
-    EXPECT_NE(score.find(" of 18 images)"), std::string::npos) << score;
+    EXPECT_NE(score.find(" of 18 examples)"), std::string::npos) << score;
     EXPECT_EQ(score.substr(0, score.find(')')), scored("1000000").out.substr(0, score.find(')')));
   }
   expect_one_error(trained("none", "99", features), 2, "more by --max-data-bytes");

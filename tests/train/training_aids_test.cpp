@@ -37,6 +37,7 @@ TEST(ClassWeights, BalanceClassesAndWeighTheirLosses) {
   EXPECT_TRUE(checked.ok) << checked.message;
   EXPECT_THROW(class_weighted_cross_entropy({1, -1}), InvalidArgument);
   EXPECT_THROW(class_weighted_cross_entropy({1}), InvalidArgument);
+  EXPECT_THROW(class_weighted_cross_entropy({0, 0}), InvalidArgument);
   expect_mentions(message_of<InvalidArgument>([&] {
                     class_weighted_cross_entropy({1, 1, 1})(logits, Targets(labels));
                   }),

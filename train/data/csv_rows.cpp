@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <octet/core/did_you_mean.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
 #include <octet/core/utf8.h>
@@ -81,8 +82,8 @@ class CsvRowReader {
   std::size_t place_of(std::string_view name, std::string_view option) const {
     if (const auto place = find(name)) return *place;
     throw InvalidArgument(
-        fmt::format("{}: --{}: expected the name of one column, one of {}, found '{}'", file_,
-                    option, names(), printable(name)));
+        fmt::format("{}: --{}: expected the name of one column, one of {}, found '{}'{}", file_,
+                    option, names(), printable(name), did_you_mean(name, names_)));
   }
 
   void use(std::size_t column, ColumnUse as) {
@@ -141,10 +142,10 @@ class CsvRowReader {
       const std::optional<std::size_t> place = find(name);
       if (!place) {
         throw FormatError(fmt::format(
-            "{}: expected one column of the name '{}', {}; found {}{}", file_, printable(name),
+            "{}: expected one column of the name '{}', {}; found {}{}{}", file_, printable(name),
             use_ == CsvUse::prediction ? "which the model was trained on"
                                        : "as --columns says or a file that was read before has it",
-            names(),
+            names(), did_you_mean(name, names_),
             has_header_ && to_whole_number(name)
                 ? "; columns of a file whose first record is no header are numbers"
                 : ""));

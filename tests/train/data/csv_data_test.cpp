@@ -143,6 +143,10 @@ TEST_F(CsvData, WhatIsRefusedIsNamed) {
                   "expected a name for each column, since further files");
   expect_mentions(wrong("a,b\n1,2\n", {.target_column = "c"}),
                   "--target-column: expected the name of one column, one of a, b, found 'c'");
+  expect_mentions(wrong("a,kind\n1,2\n", {.target_column = "kinds"}),
+                  "found 'kinds'; did you mean kind?");
+  expect_mentions(refused("height,b\n1,2\n", {.columns = {"heigth"}}),
+                  "found height, b; did you mean height?");
   expect_mentions(wrong("a,b\n1,2\n", {.group_column = "b"}), "found 'b' twice");
   expect_mentions(wrong("a,b\n1,2\n", {.ignored = {"a"}}), "expected columns that are features");
   expect_mentions(wrong("a,b\n1,2\n", {.hop = 2}), "--hop: expected --window with it");

@@ -92,7 +92,7 @@ TEST(ProgressBar, AQuantizedModelShowsBothAccuracies) {
   expect_mentions(text, "qat   calibrated  test accuracy: simulated ");
   expect_mentions(text, "qat   1/1  loss ");
   expect_mentions(text, ", integer ");
-  expect_mentions(text, ", 0 images differ");
+  expect_mentions(text, ", 0 examples differ");
 }
 
 TEST(ProgressBar, ShowsMetricsBehindTheAccuracies) {
@@ -100,7 +100,7 @@ TEST(ProgressBar, ShowsMetricsBehindTheAccuracies) {
                                        {"b", [](auto&&, auto) { return 2e-9; }}};
   const std::string part = "  a 0.1235  b 2e-09\n";
   const std::string text = shown(true, ProgressBar::Style::lines, true, 1, metrics);
-  expect_mentions(text, " images differ" + part);
+  expect_mentions(text, " examples differ" + part);
   EXPECT_NE(text.find(part), text.rfind(part)) << "also of the calibrated model";
   expect_mentions(shown(false, ProgressBar::Style::lines, true, 1, metrics), " %" + part);
   EXPECT_EQ(shown(false, ProgressBar::Style::lines, false, 1, metrics).find("  a "),
