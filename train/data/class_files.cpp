@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/printable.h>
+#include <octet/core/text.h>
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/example_names.h>
 #include <octet/train/data/name_pattern.h>
@@ -19,12 +20,22 @@ namespace {
 namespace fs = std::filesystem;
 using Endings = std::vector<std::string_view>;
 
-bool ends_in(std::string name, const Endings& endings) {
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+bool ends_in(const std::string& name, const Endings& endings) {
+  const std::string small = lower_case(name);
   return std::ranges::any_of(endings,
-                             [&](std::string_view ending) { return name.ends_with(ending); });
+                             [&](std::string_view ending) { return small.ends_with(ending); });
+}
+
+/// Whether a name is that of what stands beside examples, and not of one in a format that is not
+/// read. Where examples are texts, other texts may be such.
+bool is_document(const std::string& name, const Endings& examples) {
+  static const Endings kDocuments = {".md", ".rst",   ".pdf",  ".html",
+                                     ".py", ".ipynb", ".yaml", ".yml"};
+  static const Endings kTexts = {".txt", ".json", ".xml", ".csv"};
+  static const Endings kNames = {"readme", "license", "notice"};
+  const bool are_texts = std::ranges::find(examples, ".csv") != examples.end();
+  return ends_in(name, kDocuments) || (!are_texts && ends_in(name, kTexts)) ||
+         std::ranges::find(kNames, lower_case(name)) != kNames.end();
 }
 
 bool is_file(const fs::path& path) {
@@ -75,10 +86,12 @@ class Lister {
     if (left_out_ == 0) return;
     log_warn(printable_lines(fmt::format(
         "'{}': {} files and folders are left out, the first is '{}'; examples are files "
-        "that end in {}, in the folders of classes and in none further down{}{}",
+        "that end in {}, in the folders of classes and in none further down{}{}{}{}",
         folder.string(), left_out_, first_left_out_.string(), fmt::join(endings_, ", "),
         without_example_.empty() ? "" : "; classes without an example: ",
-        fmt::join(without_example_, ", "))));
+        fmt::join(without_example_, ", "),
+        no_classes_.empty() ? "" : "; folders of documents alone, which are no classes: ",
+        fmt::join(no_classes_, ", "))));
   }
 
  private:
@@ -91,10 +104,18 @@ class Lister {
     const std::vector<std::string> names = names_in(folder);
     for (const std::string& inner : names) add_or_leave_out(folder / inner, name, files, others);
     if (has_class_names() || files.size() + others.size() > before) return;
+    const bool holds_documents =
+        !names.empty() && std::ranges::all_of(names, [&](const std::string& inner) {
+          return is_file(folder / inner) && is_document(inner, endings_);
+        });
+    if (holds_documents) {
+      no_classes_.push_back(name);
+      return;
+    }
     if (!skips_) {
       throw FormatError(fmt::format(
-          "'{}': expected files of class '{}' that end in {}, found {}; remove the folder, or "
-          "leave it out by --skip-bad",
+          "'{}': expected files of class '{}' that end in {}, found {}; move the folder elsewhere, "
+          "or leave it out by --skip-bad 1",
           folder.string(), printable(name), fmt::join(endings_, ", "),
           names.empty()
               ? "none"
@@ -140,6 +161,8 @@ class Lister {
   std::size_t left_out_ = 0;
   fs::path first_left_out_;
   std::vector<std::string> without_example_;
+  /// Folders that hold documents alone.
+  std::vector<std::string> no_classes_;
 };
 
 /// The first of these folders that is there.

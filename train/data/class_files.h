@@ -46,8 +46,9 @@ bool holds_files(const std::filesystem::path& folder, const std::vector<std::str
 /// Each takes at least one character and ends where what stands behind it begins for the first
 /// time; what stands last, the ending, ends the name. Hidden files and folders, whose names begin
 /// with a point, are left out, and so is what is neither such a file nor the folder of a class,
-/// with a warning. Throws InvalidArgument for another pattern; FormatError for a folder, a part or,
-/// where DataOptions::skip_bad is 0, a class without such files, a name that does not match, and
+/// with a warning; so is a folder that holds documents alone. Throws InvalidArgument for another
+/// pattern; FormatError for a folder, a part or, where DataOptions::skip_bad is 0, a class without
+/// such files, a name that does not match, and
 /// files that stand elsewhere.
 ClassFiles list_class_files(const std::filesystem::path& folder,
                             const std::vector<std::string_view>& endings,

@@ -69,7 +69,7 @@ TEST(ClassFiles, WhatIsNoExampleIsCountedAndNamed) {
     folder.touch(name);
     const std::string refused = message_of<FormatError>([&] { folder.list(); });
     expect_mentions(refused, fmt::format("expected files of class '{}' that end", name[0]));
-    expect_mentions(refused, fmt::format(".wav, found {}; remove the folder", found));
+    expect_mentions(refused, fmt::format(".wav, found {}; move the folder", found));
     warnings.clear();
     EXPECT_EQ(Folder::text_of(folder.list("", 1).train), "1.wav:a: 2.wav:b: ");
     ASSERT_EQ(warnings.size(), 1U);
@@ -77,6 +77,28 @@ TEST(ClassFiles, WhatIsNoExampleIsCountedAndNamed) {
     expect_mentions(warnings[0], fmt::format("classes without an example: {}", name[0]));
     fs::remove_all(folder.scratch.path() / std::string(1, name[0]));
   }
+}
+
+TEST(ClassFiles, AFolderOfDocumentsIsNoClass) {
+  const Folder folder;
+  for (const char* name : {"a/1.wav", "b/2.wav", "docs/README", "docs/notes.md", "docs/list.CSV"}) {
+    folder.touch(name);
+  }
+  std::vector<std::string> warnings;
+  const CollectWarnings collect(warnings);
+  EXPECT_EQ(Folder::text_of(folder.list().train), "1.wav:a: 2.wav:b: ");
+  ASSERT_EQ(warnings.size(), 1U);
+  expect_mentions(warnings[0], "3 files and folders are left out");
+  expect_mentions(warnings[0], "; folders of documents alone, which are no classes: docs");
+  folder.touch("docs/sub/3.wav");
+  expect_mentions(message_of<FormatError>([&] { folder.list(); }),
+                  "expected files of class 'docs'");
+  // Where examples are texts, other texts may be examples in a format that is not read.
+  const Folder records;
+  for (const char* name : {"a/1.csv", "b/2.txt"}) records.touch(name);
+  expect_mentions(message_of<FormatError>(
+                      [&] { list_class_files(records.scratch.path(), {".csv"}, DataOptions()); }),
+                  "expected files of class 'b' that end in .csv");
 }
 
 TEST(ClassFiles, NamesSayClassGroupAndPart) {
@@ -98,7 +120,7 @@ TEST(ClassFiles, WhatIsRefusedIsNamed) {
   const auto refused = [&](const std::string& pattern) {
     return message_of<FormatError>([&] { folder.list(pattern); });
   };
-  folder.touch("a/none.txt");
+  folder.touch("a/none.mp3");
   expect_mentions(refused(""), "/a': expected files of class 'a' that end in .wav, found 1 others");
   expect_mentions(refused("{class}_*.wav"), "expected files for training that end in .wav");
   folder.touch("1_a.wav");
