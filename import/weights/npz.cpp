@@ -27,7 +27,7 @@ struct Discard {
   void operator()(zip_source_t* source) const { zip_source_free(source); }
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
-using Archive = std::unique_ptr<zip_t, Discard>;
+using ZipFile = std::unique_ptr<zip_t, Discard>;
 
 std::string text_of(zip_error_t& error) {
   std::string text = zip_error_strerror(&error);
@@ -37,13 +37,13 @@ std::string text_of(zip_error_t& error) {
 
 /// The archive in `bytes`, which outlive it. CHECKCONS: what the directory says of its files is
 /// what stands in front of them.
-Archive open(std::span<const std::uint8_t> bytes) {
+ZipFile open(std::span<const std::uint8_t> bytes) {
   if (bytes.empty()) throw FormatError("expected a zip, found an empty file");
   zip_error_t error;
   zip_error_init(&error);
   std::unique_ptr<zip_source_t, Discard> source(
       zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error));
-  Archive archive;
+  ZipFile archive;
   if (source) archive.reset(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, &error));
   if (!archive) throw FormatError(fmt::format("is no sound zip: {}", text_of(error)));
   static_cast<void>(source.release());  // the archive's now
@@ -125,7 +125,7 @@ WeightTensor tensor_of(std::string name, const NpyArray& array) {
 /// Calls use(name, array) for every array.
 void parse_npz(std::span<const std::uint8_t> bytes,
                FunctionRef<void(std::string name, NpyArray array)> use) {
-  const Archive archive = open(bytes);
+  const ZipFile archive = open(bytes);
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   std::uint64_t total = 0;
   const std::uint64_t most = std::max<std::uint64_t>(kMostGzipped, bytes.size());
@@ -179,7 +179,7 @@ std::vector<std::pair<std::string, NpyArray>> read_npz_arrays(const std::filesys
 std::vector<std::string> npz_array_names(const std::filesystem::path& path) {
   std::vector<std::string> names;
   in_npz(path, [&](std::span<const std::uint8_t> bytes) {
-    const Archive archive = open(bytes);
+    const ZipFile archive = open(bytes);
     const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
     for (zip_int64_t i = 0; i < count; ++i) {
       names.push_back(member_of(*archive, static_cast<zip_uint64_t>(i)).name);
