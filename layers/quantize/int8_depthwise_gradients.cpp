@@ -167,7 +167,7 @@ class InputProducts {
   }
 
   Conv2DGeometry geometry_;
-  /// Of each unit's weights.
+  /// The scale of each unit's weights.
   std::vector<float> scales_;
   DepthwiseInt8Sums products_;
 };

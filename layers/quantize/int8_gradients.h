@@ -69,8 +69,9 @@ struct Int8Operands {
   std::span<const std::int8_t> x;
   const QuantParams& params;
   bool to_input;
-  /// Of the products with the kernel, which give the gradient of the input, and with x.
+  /// How g is rounded in the products with the kernel, which give the gradient of the input.
   GradientRounding input_rounding;
+  /// How g is rounded in the products with x.
   GradientRounding kernel_rounding;
   FinishRows finish;
 };

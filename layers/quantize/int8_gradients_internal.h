@@ -48,7 +48,7 @@ struct QuantizedGradient {
 /// need no scale of their own: rows share a scale in each block.
 QuantizedGradient quantized_blocks(const MeasuredGradient& g, std::span<const float> weights,
                                    const GradientRounding& rounding);
-/// Does so with a scale for each row.
+/// Returns quantized_blocks() with a scale for each row.
 QuantizedGradient quantized_rows(const MeasuredGradient& g, std::span<const float> weights,
                                  const GradientRounding& rounding);
 

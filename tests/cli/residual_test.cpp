@@ -57,7 +57,7 @@ TEST_F(ResidualExample, ShowsTheGraphAndThatNothingDiffers) {
   expect_mentions(example_.out, "Connected to");
   expect_mentions(example_.out, "quant_add");
   expect_mentions(example_.out, "layer outputs that differ: 0 of " + std::to_string(150 * kCodes) +
-                                    " over 150 examples");
+                                    " over 150 images");
 }
 
 TEST_F(ResidualExample, TellsWhatIsWrong) {

@@ -262,8 +262,8 @@ TEST(LoadNpy, RowsOfALargerFileAreReadFromWhereTheyLie) {
   const Bytes labels = npy_bytes<std::int64_t>("<i8", "(3,)", {2, 0, 1});
   const auto with_order = [](Bytes file) {
     const std::string_view text = "False";
-    const auto at = std::ranges::search(file, text);
-    std::ranges::copy(std::string_view("True "), at.begin());
+    const auto at = std::search(file.begin(), file.end(), text.begin(), text.end());
+    std::ranges::copy(std::string_view("True "), at);
     return file;
   };
   const Bytes plain = npy_bytes<float>("<f4", "(3, 4)", floats);
@@ -294,7 +294,7 @@ TEST(LoadNpy, RowsOfALargerFileAreReadFromWhereTheyLie) {
     Bytes cut = features;
     cut.pop_back();
     scratch.write("x.npy", cut);
-    EXPECT_EQ(message_of<FormatError>([&] { load_npy(x, y, 0, most); }),
+    EXPECT_EQ(message_of<FormatError>([&, limit = most] { load_npy(x, y, 0, limit); }),
               message_of<FormatError>([&] { load_npy(x, y); }));
   }
 }
