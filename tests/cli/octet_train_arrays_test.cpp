@@ -70,7 +70,7 @@ TEST(OctetTrainArrays, XAndYTrainANetworkAsNpyFilesDo) {
     }
   }
   expect_mentions(train("split_out", {"--data", path("one.npz"), "--split", "0.75"}).err,
-                  ", 120 training and 40 test images of [6], 2 classes");
+                  ", 120 training and 40 test examples of [6], 2 classes");
   write("more.npz", join(part("", 4, 1), part("_b", 4, 1)));
   write("others.npz", {named("x", Tensor::ones({4, 6})), named("kind", Labels{0, 1, 0, 1})});
   write("lone.npz", {named("x", Tensor::ones({4, 6}))});
