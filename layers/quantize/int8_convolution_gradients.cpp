@@ -81,6 +81,7 @@ std::vector<std::int8_t> turned(std::span<const std::int8_t> kernel, Index taps,
 namespace {
 
 using detail::size_of;
+using detail::with_images;
 
 /// Computes the real values of the sums of quantized images: those of image n times scales[n].
 /// `one` is the convolution of one image, with weights [filters, patch].
@@ -102,11 +103,6 @@ Tensor real_sums_of_images(const Conv2DGeometry& one, std::span<const std::int8_
     }
   });
   return result;
-}
-
-Conv2DGeometry with_images(Conv2DGeometry geometry, Index images) {
-  geometry.images = images;
-  return geometry;
 }
 
 /// The patches of all outputs, [rows, patch].

@@ -122,7 +122,7 @@ class KernelProducts {
 class InputProducts {
  public:
   InputProducts(const Conv2DGeometry& geometry, const QuantizedKernel& kernel)
-      : geometry_(one_image(geometry)),
+      : geometry_(detail::with_images(geometry, 1)),
         scales_(size_of(geometry.filters)),
         products_({.window = {detail::back(geometry.window.y), detail::back(geometry.window.x)},
                    .images = 1,
@@ -161,11 +161,6 @@ class InputProducts {
   }
 
  private:
-  static Conv2DGeometry one_image(Conv2DGeometry geometry) {
-    geometry.images = 1;
-    return geometry;
-  }
-
   Conv2DGeometry geometry_;
   /// The scale of each unit's weights.
   std::vector<float> scales_;
