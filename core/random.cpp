@@ -20,44 +20,24 @@ constexpr std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t
 
 float to_unit(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1.0p-24F; }
 
-}  // namespace
+/// Writes words 0 to 3 of so many blocks, each word in an array of C: GCC vectorizes loops over
+/// them, unless they are so short that it unrolls them.
+template <std::size_t blocks>
+struct Philox {
+  std::uint32_t words[4][blocks];
 
-std::array<std::uint32_t, 4> Random::block(std::uint64_t counter) const {
-  std::array<std::uint32_t, 4> x = {low(counter), high(counter), low(stream_), high(stream_)};
-  std::uint32_t key0 = low(seed_);
-  std::uint32_t key1 = high(seed_);
-  for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t p0 = std::uint64_t{kMultiplier0} * x[0];
-    const std::uint64_t p1 = std::uint64_t{kMultiplier1} * x[2];
-    x = {high(p1) ^ x[1] ^ key0, low(p1), high(p0) ^ x[3] ^ key1, low(p0)};
-    key0 += kWeyl0;
-    key1 += kWeyl1;
-  }
-  return x;
-}
-
-void Random::uniforms(std::uint64_t first, std::span<float> out) const {
-  // So many blocks at a time that GCC vectorizes the loops over them, which it unrolls if they are
-  // shorter; in arrays of C for the same reason.
-  constexpr std::size_t kBlocks = 32;
-  constexpr std::size_t kWords = 4 * kBlocks;
-  std::uint64_t counter = first / 4;
-  std::size_t skipped = first % 4;
-  for (std::size_t at = 0; at < out.size(); counter += kBlocks) {
-    std::uint32_t a[kBlocks];
-    std::uint32_t b[kBlocks];
-    std::uint32_t c[kBlocks];
-    std::uint32_t d[kBlocks];
-    for (std::size_t l = 0; l < kBlocks; ++l) {
+  Philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+    auto& [a, b, c, d] = words;
+    for (std::size_t l = 0; l < blocks; ++l) {
       a[l] = low(counter + l);
       b[l] = high(counter + l);
-      c[l] = low(stream_);
-      d[l] = high(stream_);
+      c[l] = low(stream);
+      d[l] = high(stream);
     }
-    std::uint32_t key0 = low(seed_);
-    std::uint32_t key1 = high(seed_);
+    std::uint32_t key0 = low(seed);
+    std::uint32_t key1 = high(seed);
     for (int round = 0; round < kRounds; ++round) {
-      for (std::size_t l = 0; l < kBlocks; ++l) {
+      for (std::size_t l = 0; l < blocks; ++l) {
         const std::uint64_t p0 = std::uint64_t{kMultiplier0} * a[l];
         const std::uint64_t p1 = std::uint64_t{kMultiplier1} * c[l];
         a[l] = high(p1) ^ b[l] ^ key0;
@@ -68,14 +48,27 @@ void Random::uniforms(std::uint64_t first, std::span<float> out) const {
       key0 += kWeyl0;
       key1 += kWeyl1;
     }
-    std::array<float, kWords> numbers{};
+  }
+};
+
+}  // namespace
+
+std::array<std::uint32_t, 4> Random::block(std::uint64_t counter) const {
+  const Philox<1> one(seed_, stream_, counter);
+  return {one.words[0][0], one.words[1][0], one.words[2][0], one.words[3][0]};
+}
+
+void Random::uniforms(std::uint64_t first, std::span<float> out) const {
+  constexpr std::size_t kBlocks = 32;
+  std::uint64_t counter = first / 4;
+  std::size_t skipped = first % 4;
+  for (std::size_t at = 0; at < out.size(); counter += kBlocks) {
+    const Philox<kBlocks> many(seed_, stream_, counter);
+    std::array<float, 4 * kBlocks> numbers{};
     for (std::size_t l = 0; l < kBlocks; ++l) {
-      numbers[4 * l] = to_unit(a[l]);
-      numbers[4 * l + 1] = to_unit(b[l]);
-      numbers[4 * l + 2] = to_unit(c[l]);
-      numbers[4 * l + 3] = to_unit(d[l]);
+      for (std::size_t w = 0; w < 4; ++w) numbers[4 * l + w] = to_unit(many.words[w][l]);
     }
-    const std::size_t count = std::min(out.size() - at, kWords - skipped);
+    const std::size_t count = std::min(out.size() - at, numbers.size() - skipped);
     std::copy_n(numbers.data() + skipped, count, out.data() + at);
     at += count;
     skipped = 0;

@@ -107,8 +107,9 @@ Leavings read_run(const fs::path& folder) {
   run.shipped_file = only_file(folder, "_int8.tflite");
   run.shipped = read_tflite(run.shipped_file);
   run.in_float = read_tflite(only_file(folder, "_float.tflite"));
-  if (in_metrics(metrics, run.metrics, has_checkpoint))
+  if (in_metrics(metrics, run.metrics, has_checkpoint)) {
     run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
+  }
   // No quantized model is saved then: the last checkpoint is that of the float model.
   run.is_calibrated = run.quantized && !is_quantized(*run.quantized);
   if (run.is_calibrated) run.quantized.reset();

@@ -40,7 +40,7 @@ class ReduceOnPlateau : public Callback {
 
   /// `base` times factor(), but min_rate at least where `base` is more.
   Schedule over(Schedule base) const;
-  /// What the plateaus so far have left of the rate.
+  /// The share of the rate that the plateaus so far have left.
   float factor() const { return *factor_; }
 
   void on_fit_begin(Trainer& trainer, const History& history) override;

@@ -57,13 +57,14 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
                                            const GradientRounding& rounding,
                                            const FinishRows& finish);
 
-/// Both gradients, where there are such on int8 and the input's is wanted.
+/// The gradients of a layer on int8; none where a product has no such, or the input's is not
+/// wanted.
 struct Int8Gradients {
   std::optional<Tensor> input;
   std::optional<Tensor> kernel;
 };
 
-/// What the gradients of a layer are computed from on int8 beside that of its sums.
+/// Operands of the gradients of a layer on int8, beside the gradient of its sums.
 struct Int8Operands {
   /// Quantized values of the input, and their parameters.
   std::span<const std::int8_t> x;

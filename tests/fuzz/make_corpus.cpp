@@ -298,7 +298,7 @@ void write_arrays(const fs::path& root) {
   const auto labels = [](const std::string& shape, const std::vector<std::int32_t>& values) {
     return test::npy_bytes<std::int32_t>("<i4", shape, values);
   };
-  // What the model of named_arrays_target.cpp names.
+  // Arrays that the model of named_arrays_target.cpp names.
   examples.add("labels", test::zip_bytes({{"x.npy", floats("(2, 2)", 4)},
                                           {"image.npy", floats("(2, 2)", 4)},
                                           {"kind.npy", labels("(2,)", {0, 2})},

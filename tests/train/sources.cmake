@@ -70,6 +70,7 @@ set(OCTET_CLI_TESTS
   cli/octet_predict_test.cpp
   cli/octet_quantize_arrays_test.cpp
   cli/octet_train_arrays_test.cpp
+  cli/octet_train_data_test.cpp
   cli/octet_quantize_test.cpp
   cli/octet_train_test.cpp
   cli/octet_search_test.cpp

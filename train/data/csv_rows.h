@@ -37,7 +37,7 @@ struct CsvRows {
   std::size_t size() const { return lines.size(); }
 };
 
-/// What the records of a CSV file are read for.
+/// Purposes that the records of a CSV file are read for.
 enum class CsvUse {
   training,   ///< Examples with their targets.
   sequence,   ///< Features alone, of which a command line may choose others.

@@ -4,7 +4,7 @@
 
 namespace octet {
 
-/// What the values of an example stand for, which decides the changes that suit it.
+/// Kinds of examples, which decide the changes that suit them.
 enum class ExampleKind {
   image,     ///< [height, width] or [height, width, channels].
   sequence,  ///< [steps, features].
@@ -17,4 +17,5 @@ enum class ExampleKind {
 /// "images", "sequences", "features of signals", "arrays of two axes", "rows of numbers" or "arrays
 /// of four axes or more".
 std::string_view to_string(ExampleKind kind);
+
 }  // namespace octet

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/layers/reshape.h>
+#include <octet/tests/train/data/epoch_of.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/image_augmentation.h>
 
@@ -30,15 +31,6 @@ const ImageAugmentation kAll = {.shift_rows = 1,
                                 .crop_width = 7,
                                 .flip = 0.5F,
                                 .cutout = 2};
-
-std::vector<float> epoch_of(DataLoader& loader, LoaderPosition from) {
-  std::vector<float> values;
-  loader.seek(from);
-  for (Batch batch; loader.next(batch);) {
-    values.insert(values.end(), batch.features.span().begin(), batch.features.span().end());
-  }
-  return values;
-}
 
 TEST(AugmentedTraining, DependsOnSeedEpochAndPlaceAlone) {
   const KeepThreads keep;

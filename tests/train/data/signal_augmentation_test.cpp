@@ -6,6 +6,7 @@
 #include <octet/core/random.h>
 #include <octet/frontend/log_mel.h>
 #include <octet/tests/frontend/sounds.h>
+#include <octet/tests/train/data/epoch_of.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/tests/train/data/wav_files.h>
 #include <octet/tests/train/training.h>
@@ -66,15 +67,6 @@ class SignalAugmentation : public ::testing::Test {
 
   const ScratchDirectory scratch_;
 };
-
-std::vector<float> epoch_of(DataLoader& loader, LoaderPosition from) {
-  std::vector<float> values;
-  loader.seek(from);
-  for (Batch batch; loader.next(batch);) {
-    values.insert(values.end(), batch.features.span().begin(), batch.features.span().end());
-  }
-  return values;
-}
 
 /// Batches of 4 that are changed as signals, or as the features that the set has.
 DataLoader loader_of(const Dataset& set, const Augmentation& how, bool of_signals) {
