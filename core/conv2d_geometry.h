@@ -12,6 +12,13 @@ struct Conv2DGeometry {
   Index filters = 1;
   Index groups = 1;
 
+  /// The geometry with another number of images.
+  Conv2DGeometry with_images(Index count) const {
+    Conv2DGeometry result = *this;
+    result.images = count;
+    return result;
+  }
+
   /// Output pixels of all images.
   Index rows() const { return images * window.outputs(); }
   Index channels_per_group() const { return channels / groups; }

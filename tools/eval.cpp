@@ -29,15 +29,15 @@
 namespace octet::tools {
 namespace {
 
-void check_sizes(const Interpreter& interpreter, const Dataset& images) {
+void check_sizes(const Interpreter& interpreter, const Dataset& data) {
   const ModelTensor& input =
       interpreter.model().tensors[static_cast<std::size_t>(interpreter.model().inputs[0])];
-  if (input.size() != images.example_shape().size()) {
+  if (input.size() != data.example_shape().size()) {
     throw InvalidArgument(fmt::format("eval: the model takes samples [{}], the examples are {}",
                                       fmt::join(input.shape, ", "),
-                                      images.example_shape().to_string()));
+                                      data.example_shape().to_string()));
   }
-  if (images.empty()) throw InvalidArgument("eval: the data set has no test examples");
+  if (data.empty()) throw InvalidArgument("eval: the data set has no test examples");
 }
 
 /// What each output comes to: the accuracy where its targets are labels, else the mean absolute
@@ -267,38 +267,39 @@ void eval_outputs(const EvalOptions& options, Interpreter& interpreter,
 void eval(const EvalOptions& options) {
   Interpreter interpreter = options.model.open(1);
   const IntegerModel& model = interpreter.model();
-  if (has_named_arrays(options.data, model)) {
-    eval_outputs(options, interpreter,
-                 {read_npz_split(options.data, options.data_options, model).test});
-    return;
-  }
   application::TestData test =
       is_npz(options.data)
-          ? application::TestData{load_examples_at(options.data, options.data_options).test}
+          ? application::TestData{load_for(options.model.file, model, options.data,
+                                           options.data_options)
+                                      .test}
           : application::load_test(options.data,
                                    application::options_for(options.model.file, model, options.data,
                                                             options.data_options));
-  Dataset& images = test.examples;
-  check_sizes(interpreter, images);
-  const bool gives_back =
-      application::in_file(options.model.file, [&] { return reconstructs(model); });
-  if (!images.has_labels() || gives_back) {
+  if (has_named_arrays(options.data, model)) {
     eval_outputs(options, interpreter, std::move(test));
     return;
   }
-  images = application::prepared_for(options.model.file, model, std::move(images));
-  if (options.limit > 0) images = images.head(options.limit);
-  resize_for(interpreter, images.size());
+  Dataset& data = test.examples;
+  check_sizes(interpreter, data);
+  const bool gives_back =
+      application::in_file(options.model.file, [&] { return reconstructs(model); });
+  if (!data.has_labels() || gives_back) {
+    eval_outputs(options, interpreter, std::move(test));
+    return;
+  }
+  data = application::prepared_for(options.model.file, model, std::move(data));
+  if (options.limit > 0) data = data.head(options.limit);
+  resize_for(interpreter, data.size());
 
   const double start = detail::clock_seconds();
-  const double accuracy = evaluate(interpreter, images).accuracy;
+  const double accuracy = evaluate(interpreter, data).accuracy;
   const double seconds = detail::clock_seconds() - start;
-  const auto correct = std::llround(accuracy * static_cast<double>(images.size()));
-  const nlohmann::ordered_json metrics = metrics_of(options, interpreter, images);
+  const auto correct = std::llround(accuracy * static_cast<double>(data.size()));
+  const nlohmann::ordered_json metrics = metrics_of(options, interpreter, data);
   if (options.json) {
     nlohmann::ordered_json json{
-        {"file", options.model.file}, {"data", images.name()},
-        {"images", images.size()},    {"correct", correct},
+        {"file", options.model.file}, {"data", data.name()},
+        {"samples", data.size()},     {"correct", correct},
         {"accuracy", accuracy},       {"rounding", to_string(interpreter.rounding())},
         {"threads", num_threads()},   {"seconds", seconds}};
     add_part(json, test);
@@ -307,7 +308,7 @@ void eval(const EvalOptions& options) {
     return;
   }
   show("accuracy {:.2f} % ({} of {} examples), rounding {}, {:.3f} s\n", 100 * accuracy, correct,
-       images.size(), to_string(interpreter.rounding()), seconds);
+       data.size(), to_string(interpreter.rounding()), seconds);
   show_metrics(metrics);
   show("{}", test.text);
 }

@@ -360,10 +360,17 @@ DataSplit read_npz_split(const std::string& train, const DataOptions& options,
   return data;
 }
 
+DataSplit load_for(const std::string& file, const IntegerModel& model, const std::string& path,
+                   const DataOptions& options, application::TakenOver what) {
+  if (has_named_arrays(path, model)) return read_npz_split(path, options, model);
+  if (is_npz(path)) return load_examples_at(path, options);
+  return application::load(path, application::options_for(file, model, path, options, what));
+}
+
 void require_one_input(const Model& model, const std::string& file, const std::string& data) {
   const std::size_t inputs = model.input_layers().size();
   const std::size_t outputs = model.output_layers().size();
-  if (inputs == 1 && outputs == 1) return;
+  if ((inputs == 1 && outputs == 1) || is_npz(data)) return;
   throw command_line::UsageError(fmt::format(
       "--data: expected an .npz file with an array for each input and output of {}, which has {} "
       "and {}, found {}; numpy.savez(\"data.npz\", NAME=array, ...) writes one",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/application/data.h>
 #include <octet/layers/model.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/train/data/data_options.h>
@@ -44,6 +45,13 @@ bool has_named_arrays(const std::string& file, const IntegerModel& model);
 /// options that such arrays do not take, and FormatError for an array that is missing, further
 /// ones, and parts of unlike shapes.
 DataSplit load_examples_at(const std::string& path, const DataOptions& options);
+
+/// The examples of a path for the trained model of `file`: of an .npz file named arrays or those of
+/// load_examples_at(), else those of application::load() with the options of its training. Throws
+/// as these and application::options_for().
+DataSplit load_for(const std::string& file, const IntegerModel& model, const std::string& path,
+                   const DataOptions& options,
+                   application::TakenOver what = application::TakenOver::all);
 
 /// Throws UsageError, which asks for an .npz file instead of `data`, where the model of `file` has
 /// several inputs or outputs.

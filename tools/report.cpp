@@ -136,13 +136,7 @@ std::string name_of(const fs::path& folder) {
 /// The data as the run read and normalized it, with the names that it gave classes.
 DataSplit load_as_trained(const ReportCommand& options, const Leavings& run) {
   const std::string file = run.shipped_file.string();
-  DataSplit data = has_named_arrays(options.data, run.in_float)
-                       ? read_npz_split(options.data, options.data_options, run.in_float)
-                   : is_npz(options.data)
-                       ? load_examples_at(options.data, options.data_options)
-                       : application::load(options.data,
-                                           application::options_for(file, run.shipped, options.data,
-                                                                    options.data_options));
+  DataSplit data = load_for(file, run.shipped, options.data, options.data_options);
   data.train = application::prepared_for(file, run.shipped, data.train);
   data.test = application::prepared_for(file, run.shipped, data.test);
   return data;

@@ -22,20 +22,12 @@ using Json = nlohmann::ordered_json;
 
 /// The training examples of a folder, or the arrays of an .npz file.
 Dataset training_examples(const SearchOptions& options, const Model& model) {
-  const IntegerModel says = metadata_of(options.file);
-  const IntegerModel lowered = lower_float(model);
-  if (has_named_arrays(options.data, lowered)) {
-    return application::prepared_for(
-        options.file, says, read_npz_split(options.data, options.data_options, lowered).train);
-  }
   require_one_input(model, options.file, options.data);
-  if (is_npz(options.data)) {
-    return application::prepared_for(options.file, says,
-                                     load_examples_at(options.data, options.data_options).train);
-  }
-  const DataOptions how =
-      application::options_for(options.file, says, options.data, options.data_options);
-  return application::prepared_for(options.file, says, application::load(options.data, how).train);
+  IntegerModel lowered = lower_float(model);
+  lowered.metadata = metadata_of(options.file).metadata;
+  return application::prepared_for(
+      options.file, lowered,
+      load_for(options.file, lowered, options.data, options.data_options).train);
 }
 
 BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {

@@ -48,16 +48,12 @@ DataSplit load_examples(const application::Options& options, const GivenModel* g
   DataOptions how = options.data_options;
   how.more_test_classes = options.task == application::Task::reconstruction;
   if (given == nullptr) return load_examples_at(options.data, how);
-  if (is_npz(options.data)) {
-    const IntegerModel model = lower_float(given->model);
-    if (has_named_arrays(options.data, model)) return read_npz_split(options.data, how, model);
-  }
   require_one_input(given->model, options.file, options.data);
-  if (is_npz(options.data)) return load_examples_at(options.data, how);
-  const auto taken =
-      options.fine_tunes ? application::TakenOver::features : application::TakenOver::all;
-  return application::load(options.data, application::options_for(options.file, given->metadata,
-                                                                  options.data, how, taken));
+  IntegerModel model = is_npz(options.data) ? lower_float(given->model) : IntegerModel{};
+  model.metadata = given->metadata.metadata;
+  return load_for(
+      options.file, model, options.data, how,
+      options.fine_tunes ? application::TakenOver::features : application::TakenOver::all);
 }
 
 /// The model of FILE as it is trained on: with another head, and layers that are frozen. `text`

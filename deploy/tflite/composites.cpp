@@ -37,7 +37,7 @@ class Parts {
       if (size_or_zero(source.inputs()) > kMost || size_or_zero(source.outputs()) != 1) {
         part.code = Code::CUSTOM;
       } else {
-        part.inputs = read_values(source.inputs(), kMost, "operands", budget);
+        part.inputs = read_operands(source.inputs(), budget);
         part.result = source.outputs()->Get(0);
         made_by_.emplace(part.result, i);
       }

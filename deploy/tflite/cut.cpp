@@ -170,9 +170,7 @@ std::vector<std::string> readable_ends(const tflite::Model& file, std::size_t fi
   const tflite::SubGraph& graph = *file.subgraphs()->Get(0);
   const std::vector<std::string> refusals = tflite_refusals(file, file_bytes).at(0);
   Budget budget(file_bytes);
-  const auto of = [&](const auto* values) {
-    return read_values(values, 2 * kMostInputs, "operands", budget);
-  };
+  const auto of = [&](const auto* values) { return read_operands(values, budget); };
   std::vector<Link> links;
   for (std::size_t i = 0; i < refusals.size(); ++i) {
     const auto& op = *graph.operators()->Get(static_cast<flatbuffers::uoffset_t>(i));

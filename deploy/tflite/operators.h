@@ -35,6 +35,12 @@ std::vector<T> read_values(const flatbuffers::Vector<T>* values, std::size_t mos
   return result;
 }
 
+/// The inputs, or the outputs, of an operator of a file.
+inline std::vector<std::int32_t> read_operands(const flatbuffers::Vector<std::int32_t>* operands,
+                                               Budget& budget) {
+  return read_values(operands, 2 * kMostInputs, "operands", budget);
+}
+
 /// Returns the number of an operator, which files have in two fields for older readers.
 tflite::BuiltinOperator builtin_of(const tflite::OperatorCode& code);
 

@@ -51,7 +51,7 @@ std::vector<bool> uint8_values(const tflite::Model& file, const tflite::SubGraph
   const auto mark = [&](const flatbuffers::Vector<std::int32_t>* operands) {
     // Whoever reads the operator says that these are too many.
     if (size_or_zero(operands) > 2 * kMostInputs) return;
-    for (const std::int32_t i : read_values(operands, 2 * kMostInputs, "operands", budget)) {
+    for (const std::int32_t i : read_operands(operands, budget)) {
       if (i < 0 || static_cast<std::size_t>(i) >= count) continue;
       const auto at = static_cast<flatbuffers::uoffset_t>(i);
       if (is_uint8(*graph.tensors()->Get(at))) values[static_cast<std::size_t>(i)] = true;

@@ -49,6 +49,15 @@ bool Variables::is_handle(std::int32_t index) const {
   return tensor != nullptr && tensor->type() == tflite::TensorType::RESOURCE;
 }
 
+void Variables::require_no_handles(std::span<const std::int32_t> tensors,
+                                   std::string_view who) const {
+  for (const std::int32_t i : tensors) {
+    if (!is_handle(i)) continue;
+    fail_tflite("{}: tensor {} is a resource, which READ_VARIABLE and ASSIGN_VARIABLE alone take",
+                who, i);
+  }
+}
+
 bool Variables::is_changed(std::int32_t index) const {
   const tflite::Tensor* tensor = tensor_of(index);
   return tensor != nullptr && tensor->is_variable();

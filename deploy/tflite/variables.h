@@ -34,6 +34,9 @@ class Variables {
   /// Whether tensor `index` of the graph is a handle of a variable, and has no values.
   bool is_handle(std::int32_t index) const;
 
+  /// Throws FormatError, naming `who`, where one of the tensors is a handle.
+  void require_no_handles(std::span<const std::int32_t> tensors, std::string_view who) const;
+
   /// Whether tensor `index` of the graph is one that an operator changes.
   bool is_changed(std::int32_t index) const;
 

@@ -81,7 +81,6 @@ std::vector<std::int8_t> turned(std::span<const std::int8_t> kernel, Index taps,
 namespace {
 
 using detail::size_of;
-using detail::with_images;
 
 /// Computes the real values of the sums of quantized images: those of image n times scales[n].
 /// `one` is the convolution of one image, with weights [filters, patch].
@@ -148,7 +147,7 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
   if (together == 0) return std::nullopt;
   Tensor result(geometry.kernel_shape());
   for (Index begin = 0; begin < geometry.images; begin += together) {
-    const Conv2DGeometry some = with_images(geometry, std::min(together, geometry.images - begin));
+    const Conv2DGeometry some = geometry.with_images(std::min(together, geometry.images - begin));
     detail::TapPlanes planes(some);
     const detail::InputRows inputs =
         planes.fill(x.data() + begin * geometry.window.inputs() * geometry.channels,
@@ -166,7 +165,7 @@ Tensor int8_transposed_input_gradient(const Conv2DGeometry& geometry, const Meas
   assert(g.block() == geometry.window.inputs());
   const detail::QuantizedGradient quantized = detail::quantized_blocks(g, kernel.scales, rounding);
   return real_sums_of_images(
-      with_images(geometry, 1),
+      geometry.with_images(1),
       detail::inputs_first(kernel.values, geometry.window.taps(), geometry.channels),
       quantized.values.get(), quantized.scales);
 }
@@ -187,7 +186,7 @@ std::optional<Tensor> int8_transposed_kernel_gradient(
     columns.resize(size_of(inputs * rows));
     detail::transpose(x.data() + begin * outputs * inputs, rows, inputs, columns.data());
     Tensor patches({rows, patch});
-    gather_patches_of(with_images(geometry, images),
+    gather_patches_of(geometry.with_images(images),
                       g.values().data() + begin * geometry.window.inputs() * geometry.channels,
                       patches.mutable_data());
     GradientRows part = MeasuredGradient(patches, outputs).all();

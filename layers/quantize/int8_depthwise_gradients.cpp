@@ -122,7 +122,7 @@ class KernelProducts {
 class InputProducts {
  public:
   InputProducts(const Conv2DGeometry& geometry, const QuantizedKernel& kernel)
-      : geometry_(detail::with_images(geometry, 1)),
+      : geometry_(geometry.with_images(1)),
         scales_(size_of(geometry.filters)),
         products_({.window = {detail::back(geometry.window.y), detail::back(geometry.window.x)},
                    .images = 1,

@@ -79,10 +79,6 @@ PackedS8 packed_columns(const GradientRows& g, const RowLayout& layout,
                             kLargestGradient);
 }
 
-}  // namespace
-
-namespace {
-
 /// Quantized values of which each `block` rows have a scale: largest(i, factors) tells the largest
 /// magnitude in block i, times the scales of the weights, and may use memory for a row's factors.
 template <class Largest>

@@ -81,12 +81,6 @@ void add_products(const InputRows& inputs, const QuantParams& params, const Grad
 void add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to);
 
-/// The geometry with another number of images.
-inline Conv2DGeometry with_images(Conv2DGeometry geometry, Index images) {
-  geometry.images = images;
-  return geometry;
-}
-
 /// How many images a kernel's gradient reads at once: so few that the elements that it gathers of
 /// them, `of_image` of each, stay in the cache, and that their rows do not exceed kMostExactRows.
 Index images_at_once(const Conv2DGeometry& geometry, Index of_image);

@@ -85,12 +85,6 @@ class DenseSumsOfLayer final : public WeightedSums {
   std::vector<float> scales_;
 };
 
-/// The geometry of one image.
-Conv2DGeometry of_one_image(Conv2DGeometry geometry) {
-  geometry.images = 1;
-  return geometry;
-}
-
 /// Computes the real values of quantized weights [units, patch], as the kernel lies: [patch,
 /// units].
 Tensor real_kernel(const Shape& shape, std::span<const std::int8_t> weights,
@@ -169,7 +163,7 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   ConvSumsOfLayer(const Conv2DGeometry& geometry, const WeightCodes& codes, std::int32_t zero_point)
       : WindowSumsOfLayer(geometry.output_shape(), geometry.kernel_shape(), codes),
         geometry_(geometry),
-        sums_(of_one_image(geometry), detail::pack_groups(geometry, weights()), codes.bias,
+        sums_(geometry.with_images(1), detail::pack_groups(geometry, weights()), codes.bias,
               zero_point) {}
 
   void compute(const std::int8_t* codes, std::int32_t* sums, Done done) const override {
@@ -249,7 +243,7 @@ class BlockSumsOfLayer : public WindowSumsOfLayer {
                    FunctionRef<std::vector<std::int8_t>(std::span<const std::int8_t>)> arrange)
       : WindowSumsOfLayer(results, kernel, codes),
         geometry_(geometry),
-        sums_(of_one_image(geometry), arrange(weights()), bias_or_zeros(codes.bias), zero_point) {}
+        sums_(geometry.with_images(1), arrange(weights()), bias_or_zeros(codes.bias), zero_point) {}
 
   const Conv2DGeometry& geometry() const { return geometry_; }
 

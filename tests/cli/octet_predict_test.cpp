@@ -127,7 +127,7 @@ TEST_F(OctetPredict, EvalScoresAsTheRunDid) {
     ASSERT_EQ(taken.exit_code, 0) << taken.err;
     const auto found = nlohmann::json::parse(taken.out);
     EXPECT_EQ(found.at("accuracy"), metrics().at("integer_accuracy"));
-    EXPECT_EQ(found.at("images"), metrics().at("data").at("test"));
+    EXPECT_EQ(found.at("samples"), metrics().at("data").at("test"));
     EXPECT_EQ(found.at("is_trained_split"), true);
   }
   expect_mentions(octet(on_all).out,

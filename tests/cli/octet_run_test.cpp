@@ -221,7 +221,7 @@ TEST_F(OctetTool, EvalCountsRightAnswers) {
   const Result result = octet(command + " --json --limit 4 --rounding single --threads 1");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
-  EXPECT_EQ(json.at("images"), 4);
+  EXPECT_EQ(json.at("samples"), 4);
   EXPECT_EQ(json.at("correct"), 4);
   EXPECT_EQ(json.at("accuracy"), 1.0);
   EXPECT_EQ(json.at("rounding"), "single");

@@ -131,6 +131,21 @@ TEST(MemoryBound, AnNpzFileTakesWhatItHolds) {
   EXPECT_LT(peak_of([&] { EXPECT_THROW(read_npz(bomb), FormatError); }), kMiB);
 }
 
+TEST(MemoryBound, RowsOfALargeNpyFileStayInIt) {
+  const ScratchDirectory scratch;
+  constexpr std::size_t kRows = 8192;
+  const auto features =
+      scratch.write("x.npy", npy_bytes("|u1", "(8192, 1024)", std::vector<std::uint8_t>(8 * kMiB)));
+  const auto labels =
+      scratch.write("y.npy", npy_bytes("|u1", "(8192,)", std::vector<std::uint8_t>(kRows)));
+  // A batch of 100 examples takes 4 bytes a value, tensors a slab of 2 MiB.
+  EXPECT_LT(peak_of([&] {
+              const Dataset data = load_npy(features, labels, 2, kMiB);
+              for (std::size_t row = 0; row + 100 <= kRows; row += 100) data.batch(row, row + 100);
+            }),
+            4 * std::size_t{100} * 1024 + 16 * kRows + 2 * kMiB);
+}
+
 TEST(MemoryBound, ACifarFileTakesTwiceItsSize) {
   const ScratchDirectory scratch;
   constexpr std::size_t kBytes = 1000 * 3073;
