@@ -91,16 +91,21 @@ DataSplit load(const std::string& path, const DataOptions& options) {
 }
 
 TestData load_test(const std::string& path, const DataOptions& options) {
-  const TrainedSplit& trained = options.trained_split;
-  if (trained.share == 0) {
+  if (options.trained_split.share == 0) {
     return {as_options([&] { return load_test_data(path, options); })};
   }
-  DataSplit data = load(path, options);
+  return test_of(load(path, options), options);
+}
+
+TestData test_of(DataSplit data, const DataOptions& options) {
+  const TrainedSplit& trained = options.trained_split;
+  const bool are_all = data.test.size() == data.train.size();
   TestData test{std::move(data.test), data.is_trained_split};
+  if (trained.share == 0) return test;
   const std::string how = fmt::format("--split {} --split-seed {}", trained.share, trained.seed);
   if (test.is_trained_split) {
     test.text = fmt::format("test examples: those that training kept for the test by {}\n", how);
-  } else if (options.split == 0 && options.test_data.empty()) {
+  } else if (are_all) {
     test.text = fmt::format(
         "test examples: all, since these are not the data that training divided by {}; examples "
         "that it learned make the scores too good\n",
@@ -219,7 +224,12 @@ void take_preparation(const IntegerModel& model, const Model& network, Options& 
   if (!options.fine_tunes) options.file_output = end_of(network.output_layers());
   const bool has_task = in_file(options.file, [&] { return reconstructs(model); });
   if (has_task && !options.fine_tunes) {
-    if (!options.task) options.task = Task::reconstruction;
+    if (options.task.value_or(Task::reconstruction) != Task::reconstruction) {
+      throw command_line::UsageError(
+          fmt::format("--task: expected {}, which {} was trained for, found {}; leave it out",
+                      to_string(Task::reconstruction), options.file, to_string(*options.task)));
+    }
+    options.task = Task::reconstruction;
     const auto normal = in_file(options.file, [&] { return normal_classes_of(model); });
     if (options.task == Task::reconstruction && options.normal.empty()) options.normal = normal;
   }

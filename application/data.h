@@ -39,6 +39,9 @@ struct TestData {
 DataSplit load(const std::string& path, const DataOptions& options);
 TestData load_test(const std::string& path, const DataOptions& options);
 
+/// The test part of data that were read with `options`.
+TestData test_of(DataSplit data, const DataOptions& options);
+
 /// The data, once they are found to suit the options. Throws command_line::UsageError for options
 /// that need examples of one input with a class label each, or of one input and one output, where
 /// there are others, and for options that change a mask of steps.

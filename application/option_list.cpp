@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "data.h"
@@ -72,6 +74,7 @@ Augmentation augmentation_of(const std::string& text) {
       return in_file(text, [&] { return parse_augmentation(read); });
     }
     Augmentation result;
+    std::set<std::string> names;
     for (const std::string& word : command_line::split_at_commas(text)) {
       const std::size_t at = word.find('=');
       const auto value = at == std::string::npos
@@ -82,7 +85,11 @@ Augmentation augmentation_of(const std::string& text) {
         throw InvalidArgument(fmt::format(
             "expected a .json file or NAME=NUMBER, with commas between, found {}", text));
       }
-      set_augmentation(result, word.substr(0, at), *value);
+      const std::string name = word.substr(0, at);
+      if (!names.insert(name).second) {
+        throw InvalidArgument(fmt::format("expected each name once, found {} twice", name));
+      }
+      set_augmentation(result, name, *value);
     }
     return result;
   } catch (const Error& error) {
@@ -95,6 +102,9 @@ std::string augment_help() {
   std::string text =
       "Changes training examples at random: a .json file, or names with numbers. With --front-end, "
       "noise, speed and time_shift change samples, in samples";
+  text +=
+      "; rotate in degrees, shift and cutout in pixels, flip a probability, crop a share, scale, "
+      "speed, brightness, contrast and saturation by how much a factor may differ from 1";
   for (const ExampleKind kind : {ExampleKind::image, ExampleKind::sequence, ExampleKind::row}) {
     text += fmt::format("; {}: {}", to_string(kind), fmt::join(augmentation_names(kind), ", "));
   }

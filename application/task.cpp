@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <octet/command_line/parse.h>
 #include <octet/core/error.h>
-#include <octet/train/data/number_text.h>
+#include <octet/train/data/csv_data.h>
 
 #include <algorithm>
 #include <cmath>
@@ -64,13 +64,7 @@ std::string other_task_hint(const Dataset& data) {
   if (const auto found = labels_in(data); found && found->largest <= kMostHintedClass) {
     return "; each target is one of a few classes, which --task classification learns";
   }
-  const auto is_number = [](const std::string& name) { return to_whole_number(name).has_value(); };
-  const std::vector<std::string>& names = data.class_names();
-  if (std::ssize(names) <= static_cast<std::ptrdiff_t>(kMostHintedClass) ||
-      !std::ranges::all_of(names, is_number))
-    return "";
-  return fmt::format("; the {} classes are whole numbers, which --numbers learns as numbers",
-                     names.size());
+  return numbers_hint(data);
 }
 
 /// The axes that have more than one place.

@@ -26,6 +26,12 @@ std::string words_of_name(std::string name) {
   return name;
 }
 
+bool is_share(const std::string& score) { return score.ends_with("accuracy") || score == kIou; }
+
+std::string score_text(const std::string& score, double value) {
+  return is_share(score) ? percent_text(value) : fmt::format("{:.4g}", value);
+}
+
 /// The command line of a run, to be made again with another option.
 class RunCommand {
  public:
@@ -147,8 +153,7 @@ class Judge {
 
   /// What has been learned at all: more than a guess has without the input.
   void look_at_guess(const Baseline& one) {
-    const bool is_share = one.score.ends_with("accuracy") || one.score == kIou;
-    if (is_share && one.guessed >= 1.0) {
+    if (is_share(one.score) && one.guessed >= 1.0) {
       add(Decision::hold,
           prefix(one.output) +
               "All test targets are the same: whether examples with others are told from them is "
@@ -157,14 +162,11 @@ class Judge {
       return;
     }
     if (one.least_gain > 0.0) return;
-    const auto text_of = [&](double value) {
-      return is_share ? percent_text(value) : fmt::format("{:.4g}", value);
-    };
     const bool is_more = one.gain() > 0.0;
     add(is_more ? Decision::caution : Decision::hold,
         fmt::format("{}The integers are {} better than {}: {} {} against {}.", prefix(one.output),
                     is_more ? "not surely" : "no", one.guess, words_of_name(one.score),
-                    text_of(one.integer), text_of(one.guessed)),
+                    score_text(one.score, one.integer), score_text(one.score, one.guessed)),
         run_.is_known() && !run_.has("quantize") ? run_.with_more_epochs("--epochs", "float")
                                                  : "octet train --data DATA --epochs 20");
   }
@@ -228,11 +230,28 @@ class Judge {
     }
   }
 
+  /// The score of an output that is held against a guess; null where it is none of the named ones.
+  const NamedScore* judged_score(const std::string& output) const {
+    for (const Baseline& one : report_.baselines) {
+      if (one.output != output) continue;
+      for (const NamedScore& score : report_.scores) {
+        if (score.output == output && score.name == one.score) return &score;
+      }
+    }
+    return nullptr;
+  }
+
   std::string as_good_text() const {
     const Outcome& integers = report_.outcomes.back();
     if (integers.mean_absolute_error) {
-      return fmt::format("The integers' mean absolute error, {:.4g}, is that of float.",
-                         *integers.mean_absolute_error);
+      if (const NamedScore* score = judged_score(integers.output)) {
+        return fmt::format("The integers' {} is {}, that of float {}.", words_of_name(score->name),
+                           score_text(score->name, score->integer),
+                           score_text(score->name, score->in_float));
+      }
+      return fmt::format("The integers' mean absolute error is {:.4g}, that of float {:.4g}.",
+                         *integers.mean_absolute_error,
+                         float_of(integers.output).mean_absolute_error.value_or(0.0));
     }
     return fmt::format("The integers are right in {} of {} test examples, as good as float: {}.",
                        integers.accuracy.count, integers.accuracy.total,

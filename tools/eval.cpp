@@ -268,13 +268,7 @@ void eval(const EvalOptions& options) {
   Interpreter interpreter = options.model.open(1);
   const IntegerModel& model = interpreter.model();
   application::TestData test =
-      is_npz(options.data)
-          ? application::TestData{load_for(options.model.file, model, options.data,
-                                           options.data_options)
-                                      .test}
-          : application::load_test(options.data,
-                                   application::options_for(options.model.file, model, options.data,
-                                                            options.data_options));
+      load_test_for(options.model.file, model, options.data, options.data_options);
   if (has_named_arrays(options.data, model)) {
     eval_outputs(options, interpreter, std::move(test));
     return;

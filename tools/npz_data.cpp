@@ -9,7 +9,7 @@
 #include <octet/import/weights/weight_file.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/npy.h>
-#include <octet/train/data/split_data.h>
+#include <octet/train/data/trained_split.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -242,6 +242,50 @@ Dataset test_examples(const std::string& file, int classes) {
   return arrays.take(arrays.has("x_test") ? "_test" : "", classes);
 }
 
+/// Makes both parts of the examples in `data.train`, as divide() does or all in each, and returns
+/// what divided them.
+TrainedSplit divide_or_repeat(DataSplit& data, const DataOptions& options) {
+  try {
+    std::optional<DividedExamples> parts = divide(data.train, {}, options);
+    if (!parts) {
+      data.test = data.train;
+      return {};
+    }
+    data = {.train = std::move(parts->train),
+            .test = std::move(parts->test),
+            .skipped = std::move(parts->skipped),
+            .is_trained_split = parts->is_trained_split};
+    return parts->split;
+  } catch (const InvalidArgument& error) {
+    throw command_line::UsageError(error.what());
+  }
+}
+
+/// The examples with a description by which arrays of .npy files become further ones.
+Dataset described(Dataset train, const TrainedSplit& split) {
+  DataDescription description{.format = "NumPy", .shape = train.example_shape()};
+  description.options.trained_split = split;
+  return std::move(train).with_description(
+      std::make_shared<const DataDescription>(std::move(description)));
+}
+
+/// The options for load_for(): those of the model's training, as far as the path takes them.
+DataOptions options_at(const std::string& file, const IntegerModel& model, const std::string& path,
+                       const DataOptions& options, application::TakenOver what) {
+  if (!is_npz(path)) return application::options_for(file, model, path, options, what);
+  DataOptions how = options;
+  const auto description =
+      application::in_file(file, [&] { return application::description_in(model); });
+  if (description) how.trained_split = description->options.trained_split;
+  return how;
+}
+
+/// The examples of a path with the options of options_at().
+DataSplit load_as(const IntegerModel& model, const std::string& path, const DataOptions& how) {
+  return has_named_arrays(path, model) ? read_npz_split(path, how, model)
+                                       : load_examples_at(path, how);
+}
+
 }  // namespace
 
 bool is_npz(const std::string& file) {
@@ -324,15 +368,13 @@ DataSplit load_examples_at(const std::string& path, const DataOptions& options) 
   const int classes = data.train.classes();
   if (has_parts) data.test = arrays.take("_test", classes);
   arrays.require_all_taken();
-  if (options.split != 0) {
-    data = split_data(data.train, options.split, {}, options.split_seed);
+  TrainedSplit split;
+  if (!has_parts && test.empty()) {
+    split = divide_or_repeat(data, options);
   } else if (!has_parts) {
-    data.test = test.empty() ? data.train : test_examples(test, classes);
+    data.test = test_examples(test, classes);
   }
-  // Further .npy files become such examples.
-  data.train = std::move(data.train)
-                   .with_description(std::make_shared<const DataDescription>(
-                       DataDescription{.format = "NumPy", .shape = data.train.example_shape()}));
+  data.train = described(std::move(data.train), split);
   if (data.train.example_shape() == data.test.example_shape()) return data;
   throw FormatError(fmt::format("{}: expected test examples {} as those for training, found {}",
                                 test.empty() ? path : test, data.train.example_shape().to_string(),
@@ -345,8 +387,12 @@ DataSplit read_npz_split(const std::string& train, const DataOptions& options,
   const std::string test = options.test_data.string();
   DataSplit data;
   data.train = read_npz_data(train, model);
-  if (options.split != 0) return split_data(data.train, options.split, {}, options.split_seed);
-  data.test = test.empty() ? data.train : read_npz_data(test, model);
+  if (test.empty()) {
+    const TrainedSplit split = divide_or_repeat(data, options);
+    if (split.share != 0) data.train = described(std::move(data.train), split);
+    return data;
+  }
+  data.test = read_npz_data(test, model);
   for (std::size_t k = 0; k < model.outputs.size(); ++k) {
     if (data.train.has_labels(k) == data.test.has_labels(k)) continue;
     const auto kind = [k](const Dataset& set) {
@@ -362,9 +408,14 @@ DataSplit read_npz_split(const std::string& train, const DataOptions& options,
 
 DataSplit load_for(const std::string& file, const IntegerModel& model, const std::string& path,
                    const DataOptions& options, application::TakenOver what) {
-  if (has_named_arrays(path, model)) return read_npz_split(path, options, model);
-  if (is_npz(path)) return load_examples_at(path, options);
-  return application::load(path, application::options_for(file, model, path, options, what));
+  return load_as(model, path, options_at(file, model, path, options, what));
+}
+
+application::TestData load_test_for(const std::string& file, const IntegerModel& model,
+                                    const std::string& path, const DataOptions& options) {
+  const DataOptions how = options_at(file, model, path, options, application::TakenOver::all);
+  if (!is_npz(path)) return application::load_test(path, how);
+  return application::test_of(load_as(model, path, how), how);
 }
 
 void require_one_input(const Model& model, const std::string& file, const std::string& data) {

@@ -28,9 +28,9 @@ Dataset read_npz_data(const std::string& file, const IntegerModel& model);
 NpyArray read_npz_features(const std::string& file, const IntegerModel& model);
 
 /// The examples of a file for training and of DataOptions::test_data for scoring, or of the first
-/// one for both; with DataOptions::split the shares of it that split_data() makes. Throws as
-/// read_npz_data() and split_data(), UsageError for other options, and FormatError where an output
-/// has class labels in one file and tensors in the other.
+/// one for both; with DataOptions::split, or a training's, the parts that divide() makes of it.
+/// Throws as read_npz_data() and divide(), UsageError for other options, and FormatError where an
+/// output has class labels in one file and tensors in the other.
 DataSplit read_npz_split(const std::string& train, const DataOptions& options,
                          const IntegerModel& model);
 
@@ -52,6 +52,10 @@ DataSplit load_examples_at(const std::string& path, const DataOptions& options);
 DataSplit load_for(const std::string& file, const IntegerModel& model, const std::string& path,
                    const DataOptions& options,
                    application::TakenOver what = application::TakenOver::all);
+
+/// The test examples of load_for(), which knows those that the model's training kept.
+application::TestData load_test_for(const std::string& file, const IntegerModel& model,
+                                    const std::string& path, const DataOptions& options);
 
 /// Throws UsageError, which asks for an .npz file instead of `data`, where the model of `file` has
 /// several inputs or outputs.

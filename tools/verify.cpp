@@ -3,13 +3,15 @@
 #include <octet/core/error.h>
 #include <octet/core/random.h>
 #include <octet/deploy/example_metadata.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/train/layer_differences.h>
 
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "float_model.h"
+#include "npz_data.h"
 #include "show.h"
 #include "verify_models.h"
 
@@ -53,16 +55,15 @@ Tensor random_samples(const CodeLayer& input, std::size_t k, std::size_t begin, 
   return samples;
 }
 
-/// The test examples of --data, made as those that one of the models says it was trained on.
+/// The test examples of --data, made as those that one of the models says it was trained on, or of
+/// its named arrays.
 Dataset samples_of(const VerifyOptions& options) {
   for (const std::string& file : options.files) {
-    if (is_c_source(file)) continue;
-    const IntegerModel says = metadata_of(file);
-    if (!says.metadata.contains(kDataKey)) continue;
-    const DataOptions how =
-        application::options_for(file, says, options.data, options.data_options);
-    return application::prepared_for(file, says,
-                                     application::load_test(options.data, how).examples);
+    if (std::filesystem::path(file).extension() != ".tflite") continue;
+    const IntegerModel model = read_tflite(file, {.hybrid = HybridWeights::as_floats});
+    if (!is_npz(options.data) && !model.metadata.contains(kDataKey)) continue;
+    return application::prepared_for(
+        file, model, load_test_for(file, model, options.data, options.data_options).examples);
   }
   return application::load_test(options.data, options.data_options).examples;
 }

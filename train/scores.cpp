@@ -46,17 +46,29 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+double precision(const ClassCounts& own) { return ratio(own.true_positive, own.said); }
+double recall(const ClassCounts& own) { return ratio(own.true_positive, own.labelled); }
+double f1(const ClassCounts& own) { return ratio(2 * own.true_positive, own.said + own.labelled); }
+double iou(const ClassCounts& own) {
+  return ratio(own.true_positive, own.said + own.labelled - own.true_positive);
+}
+
 /// The mean over the classes that have examples.
-double mean_over_classes(const ConfusionMatrix& counts,
-                         double (*of)(const ConfusionMatrix&, std::size_t)) {
+double mean_over_classes(const std::vector<ClassCounts>& counts, double (*of)(const ClassCounts&)) {
   double sum = 0.0;
   std::size_t classes = 0;
-  for (std::size_t label = 0; label < counts.size(); ++label) {
-    if (counts_of(counts, label).labelled == 0) continue;
-    sum += of(counts, label);
+  for (const ClassCounts& own : counts) {
+    if (own.labelled == 0) continue;
+    sum += of(own);
     ++classes;
   }
   return classes == 0 ? 0.0 : sum / static_cast<double>(classes);
+}
+
+void require_class(std::int32_t one, int classes) {
+  if (one >= 0 && one < classes) return;
+  throw InvalidArgument(
+      fmt::format("confusion_matrix: expected classes in [0, {}), found {}", classes, one));
 }
 
 /// Outputs and labels of rows.
@@ -79,6 +91,13 @@ Rows rows_of(std::string_view name, const Tensor& outputs, const Targets& target
                                         targets.values().shape().to_string()));
     }
     const Tensor values = as_rows(targets.values());
+    for (const float value : values.span()) {
+      if (value >= 0.0F && value <= 1.0F) continue;
+      throw InvalidArgument(
+          fmt::format("{}: expected targets of classes, from 0 to 1, found {}; numbers are scored "
+                      "by mean_absolute_error and r2",
+                      name, value));
+    }
     rows.labels = classes_of(
         values, values.dim(1) == 1 ? std::optional<float>(0.5F) : std::optional<float>());
   }
@@ -86,11 +105,20 @@ Rows rows_of(std::string_view name, const Tensor& outputs, const Targets& target
   return rows;
 }
 
-ConfusionMatrix counts_in(const Rows& rows, float threshold) {
+/// The counts of each class.
+std::vector<ClassCounts> counts_in(const Rows& rows, float threshold) {
   const Index width = rows.outputs.dim(1);
   const Labels said = classes_of(
       rows.outputs, width == 1 ? std::optional<float>(threshold) : std::optional<float>());
-  return confusion_matrix(said, rows.labels, static_cast<int>(std::max<Index>(width, 2)));
+  std::vector<ClassCounts> counts(static_cast<std::size_t>(std::max<Index>(width, 2)));
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const std::int32_t label = rows.labels[i];
+    require_class(label, static_cast<int>(counts.size()));
+    ++counts[static_cast<std::size_t>(label)].labelled;
+    ++counts[static_cast<std::size_t>(said[i])].said;
+    if (said[i] == label) ++counts[static_cast<std::size_t>(label)].true_positive;
+  }
+  return counts;
 }
 
 /// What speaks for a class: its outputs; of two classes, how much larger they are than those of the
@@ -171,12 +199,12 @@ std::optional<int> top_of(std::string_view name) {
   return is_number && k > 0 ? std::optional(k) : std::nullopt;
 }
 
-double share_on_diagonal(const ConfusionMatrix& counts) {
+double share_of_right(const std::vector<ClassCounts>& counts) {
   std::uint64_t right = 0;
   std::uint64_t all = 0;
-  for (std::size_t label = 0; label < counts.size(); ++label) {
-    right += counts[label][label];
-    all = std::accumulate(counts[label].begin(), counts[label].end(), all);
+  for (const ClassCounts& own : counts) {
+    right += own.true_positive;
+    all += own.labelled;
   }
   return ratio(right, all);
 }
@@ -186,37 +214,34 @@ double share_on_diagonal(const ConfusionMatrix& counts) {
 ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions,
                                  std::span<const std::int32_t> labels, int classes) {
   require_equal("confusion_matrix", predictions.size(), labels.size());
+  if (classes > kMostConfusedClasses) {
+    throw InvalidArgument(fmt::format("confusion_matrix: expected at most {} classes, found {}",
+                                      kMostConfusedClasses, classes));
+  }
   const auto size = static_cast<std::size_t>(std::max(classes, 0));
   ConfusionMatrix counts(size, std::vector<std::uint64_t>(size));
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    for (const std::int32_t one : {labels[i], predictions[i]}) {
-      if (one >= 0 && one < classes) continue;
-      throw InvalidArgument(
-          fmt::format("confusion_matrix: expected classes in [0, {}), found {}", classes, one));
-    }
+    require_class(labels[i], classes);
+    require_class(predictions[i], classes);
     ++counts[static_cast<std::size_t>(labels[i])][static_cast<std::size_t>(predictions[i])];
   }
   return counts;
 }
 
 double precision_of(const ConfusionMatrix& counts, std::size_t label) {
-  const ClassCounts own = counts_of(counts, label);
-  return ratio(own.true_positive, own.said);
+  return precision(counts_of(counts, label));
 }
 
 double recall_of(const ConfusionMatrix& counts, std::size_t label) {
-  const ClassCounts own = counts_of(counts, label);
-  return ratio(own.true_positive, own.labelled);
+  return recall(counts_of(counts, label));
 }
 
 double f1_of(const ConfusionMatrix& counts, std::size_t label) {
-  const ClassCounts own = counts_of(counts, label);
-  return ratio(2 * own.true_positive, own.said + own.labelled);
+  return f1(counts_of(counts, label));
 }
 
 double iou_of(const ConfusionMatrix& counts, std::size_t label) {
-  const ClassCounts own = counts_of(counts, label);
-  return ratio(own.true_positive, own.said + own.labelled - own.true_positive);
+  return iou(counts_of(counts, label));
 }
 
 double top_k_accuracy(const Tensor& outputs, std::span<const std::int32_t> labels, int k) {
@@ -305,19 +330,16 @@ std::vector<std::string_view> score_names() {
 
 double score(std::string_view name, const Tensor& outputs, const Targets& targets,
              float threshold) {
-  using OfClass = double (*)(const ConfusionMatrix&, std::size_t);
-  static constexpr std::pair<std::string_view, OfClass> kMeans[] = {{"precision", precision_of},
-                                                                    {"recall", recall_of},
-                                                                    {"f1", f1_of},
-                                                                    {"dice", f1_of},
-                                                                    {"iou", iou_of}};
+  using OfClass = double (*)(const ClassCounts&);
+  static constexpr std::pair<std::string_view, OfClass> kMeans[] = {
+      {"precision", precision}, {"recall", recall}, {"f1", f1}, {"dice", f1}, {"iou", iou}};
   for (const auto& [own, of] : kMeans) {
     if (own == name) {
       return mean_over_classes(counts_in(rows_of(name, outputs, targets), threshold), of);
     }
   }
   if (name == "accuracy") {
-    return share_on_diagonal(counts_in(rows_of(name, outputs, targets), threshold));
+    return share_of_right(counts_in(rows_of(name, outputs, targets), threshold));
   }
   if (name == "roc_auc") return auc_of(rows_of(name, outputs, targets));
   if (const std::optional<int> k = top_of(name)) {

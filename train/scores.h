@@ -18,8 +18,11 @@ namespace octet {
 /// [label][predicted class]: how many rows of a label were said to be of a class.
 using ConfusionMatrix = std::vector<std::vector<std::uint64_t>>;
 
-/// Counts rows. Throws InvalidArgument for lists of unlike lengths and numbers outside [0,
-/// classes).
+/// The most classes of a confusion matrix, which takes 128 MiB then.
+inline constexpr int kMostConfusedClasses = 4096;
+
+/// Counts rows. Throws InvalidArgument for lists of unlike lengths, numbers outside [0, classes)
+/// and more classes than kMostConfusedClasses.
 ConfusionMatrix confusion_matrix(std::span<const std::int32_t> predictions,
                                  std::span<const std::int32_t> labels, int classes);
 
@@ -61,8 +64,8 @@ std::vector<std::string_view> score_names();
 ///
 /// - `accuracy`, `top_K`; `precision`, `recall`, `f1`, `iou` and `dice`, which are means over the
 ///   classes that have examples. Targets are labels, or tensors whose last axis has a value for
-///   each class, each place of which is a row; with one value 1 stands for class 1. One output says
-///   class 1 above `threshold`;
+///   each class, from 0 to 1, each place of which is a row; with one value 1 stands for class 1.
+///   One output says class 1 above `threshold`;
 /// - `roc_auc`: of one output or two that of class 1, of more classes the mean over the classes of
 ///   each against all others;
 /// - `mean_absolute_error` and `r2`: targets are tensors.

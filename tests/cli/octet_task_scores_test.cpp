@@ -137,6 +137,9 @@ TEST_F(OctetTaskScores, AnomaliesAreClassesThatAreNotNormal) {
                                    "--task reconstruction --normal fine --split 0.8 --normalize "
                                    "--epochs 40 --qat-epochs 5"),
                              "all.csv", path("new.csv"));
+  expect_one_error(octet(fmt::format("quantize {} --data {} --task classification --out {}",
+                                     path("out/model_float.tflite"), path("all.csv"), path("q"))),
+                   2, "--task: expected reconstruction, which");
   EXPECT_EQ(metrics().at("data").at("train"), 400);
   expect_mentions(
       train("all.csv", "--task reconstruction --normal fine --epochs 1 --qat-epochs 0").err,

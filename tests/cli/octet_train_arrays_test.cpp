@@ -69,8 +69,17 @@ TEST(OctetTrainArrays, XAndYTrainANetworkAsNpyFilesDo) {
           << out << " on " << test;
     }
   }
-  expect_mentions(train("split_out", {"--data", path("one.npz"), "--split", "0.75"}).err,
-                  ", 120 training and 40 test examples of [6], 2 classes");
+  const ProcessResult split = train("split_out", {"--data", path("one.npz"), "--split", "0.75"});
+  expect_mentions(split.err, ", 120 training and 40 test examples of [6], 2 classes");
+  // Commands score the kept examples alone.
+  const Arguments eval_split{"eval", path("split_out/model_int8.tflite"), "--data", path("one.npz"),
+                             "--json"};
+  const json kept = printed_json(octet(eval_split));
+  EXPECT_EQ(kept.at("samples"), 40);
+  EXPECT_EQ(kept.at("accuracy"), json::parse(split.out).at("integer_accuracy"));
+  EXPECT_EQ(kept.at("is_trained_split"), true);
+  expect_mentions(octet(eval_split + Arguments{"--split", "0.5"}).err,
+                  "--split: expected 0.75 with --split-seed 0, by which");
   write("more.npz", join(part("", 4, 1), part("_b", 4, 1)));
   write("others.npz", {named("x", Tensor::ones({4, 6})), named("kind", Labels{0, 1, 0, 1})});
   write("lone.npz", {named("x", Tensor::ones({4, 6}))});

@@ -184,6 +184,8 @@ TEST_F(OctetTrainData, TablesHaveWeightsAndSeveralTargets) {
                    "--target-column", "twice,same", "--metrics", "mean_absolute_error", "--json"},
                   plain_environment()));
   EXPECT_LT(scored.at("metrics").at("mean_absolute_error"), 0.2);
+  expect_one_error(trained({"--augment", "noise=0.2,noise=0.1"}), 2,
+                   "expected each name once, found noise twice");
   expect_one_error(trained({"--augment", "mixup=0.2"}), 2,
                    "--augment: expected no mixup with weights of examples");
 }

@@ -6,7 +6,9 @@
 #include <octet/layers/lower.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/cli/npz_files.h>
 #include <octet/tests/core/ops/op_testing.h>
+#include <octet/tests/import/zip_files.h>
 #include <octet/tests/runtime/contract_oracle.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
@@ -183,6 +185,14 @@ TEST_F(OctetVerify, SeveralInputsAndOutputsAreCompared) {
       }
     }
   }
+  write_file_atomic(path("data.npz"),
+                    zip_bytes({named("x", inputs[0]), named("z", inputs[1]),
+                               named("kind", Labels(64, 0)), named("size", Tensor::ones({64, 2}))},
+                              false));
+  write_tflite(lower(quantized), path("named.tflite"));
+  const json on_data =
+      verify_json({path("two.ckpt"), path("named.tflite"), "--data", path("data.npz")}, 0);
+  EXPECT_EQ(on_data.at("total").at("compared"), 64 * (3 + 2));
   const json layers = verify_json({path("two.ckpt"), path("two.tflite"), "--layers"}, 0);
   EXPECT_EQ(layers.at("layers")[0].at("name"), "x");
   EXPECT_EQ(layers.at("layers")[1].at("name"), "z");

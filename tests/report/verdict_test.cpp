@@ -113,10 +113,16 @@ std::vector<Case> cases() {
   Report numbers;
   numbers.outcomes = {{.name = "float", .accuracy = {}, .mean_absolute_error = 1.0},
                       {.name = "calibrated", .accuracy = {}, .mean_absolute_error = 1.05}};
-  all.push_back({"numbers", numbers, Decision::ship, "mean absolute error, 1.05", ""});
+  all.push_back(
+      {"numbers", numbers, Decision::ship, "mean absolute error is 1.05, that of float 1.", ""});
   numbers.files = {"m_int8.tflite"};
-  all.push_back({"no C source", numbers, Decision::ship, "mean absolute error, 1.05",
+  all.push_back({"no C source", numbers, Decision::ship, "mean absolute error is 1.05",
                  "octet inspect m_int8.tflite"});
+  Report masks = numbers;
+  masks.scores = {{.name = "iou", .in_float = 0.75, .integer = 0.5}};
+  masks.baselines = {{.score = "iou", .guessed = 0.1, .integer = 0.5, .least_gain = 0.2}};
+  all.push_back({"the score of the task", masks, Decision::ship,
+                 "The integers' mean IoU is 50.00 %, that of float 75.00 %.", ""});
   numbers.outcomes[1].mean_absolute_error = 1.2;
   all.push_back({"worse numbers", numbers, Decision::hold, "that of float 1",
                  "octet quantize FILE --data DATA"});

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/random.h>
@@ -84,6 +85,16 @@ TEST(Scores, CountClassesThatHaveNoExampleAsNone) {
   EXPECT_EQ(iou_of(counts, 1), 0.0);
 }
 
+TEST(Scores, OfManyClassesNeedNoMatrix) {
+  constexpr Index kClasses = 200000;
+  Tensor outputs({2, kClasses});
+  outputs.mutable_at({0, 7}) = 1.0F;
+  outputs.mutable_at({1, kClasses - 1}) = 1.0F;
+  const Targets labels(Labels{7, 8});
+  EXPECT_DOUBLE_EQ(score("accuracy", outputs, labels), 0.5);
+  EXPECT_DOUBLE_EQ(score("recall", outputs, labels), 0.5);
+}
+
 TEST(Scores, TopKIsARankInAStableOrder) {
   const Drawn data = drawn(6);
   for (int k = 1; k <= 6; ++k) {
@@ -158,6 +169,15 @@ TEST(Scores, SayWhatTheyCannotMeasure) {
         score("roc_auc", Tensor::ones({2, 3}), labels);
       },
       "examples of class 2 and of others, found 0 and 2");
+  for (const char* name : {"precision", "accuracy", "roc_auc", "top_1"}) {
+    refused(
+        [&] {
+          score(name, outputs, Targets(Tensor::from({2, 2}, {1, 0, 0, 1.5F})));
+        },
+        fmt::format("{}: expected targets of classes, from 0 to 1, found 1.5", name));
+  }
+  refused([&] { confusion_matrix(Labels{0}, Labels{0}, kMostConfusedClasses + 1); },
+          "expected at most 4096 classes, found 4097");
   refused([&] { score("accuracy", outputs, Targets(Labels{1})); }, "found 2 and 1");
   refused([&] { score("accuracy", outputs, Targets(Labels{1, 2})); }, "expected classes in [0, 2)");
 }

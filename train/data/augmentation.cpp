@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/did_you_mean.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
 #include <octet/core/printable.h>
@@ -186,8 +187,10 @@ void set_augmentation(Augmentation& augmentation, std::string_view name, double 
     augmentation.*member = static_cast<Kind>(value);
   });
   if (is_known) return;
-  throw InvalidArgument(fmt::format("augment: expected one of {}, found '{}'",
-                                    fmt::join(augmentation_names(), ", "), printable(name)));
+  const std::vector<std::string_view> known = augmentation_names();
+  throw InvalidArgument(fmt::format("augment: expected one of {}, found '{}'{}",
+                                    fmt::join(known, ", "), printable(name),
+                                    did_you_mean(name, {known.begin(), known.end()})));
 }
 
 Augmentation parse_augmentation(std::string_view text) {

@@ -81,12 +81,24 @@ class Lister {
     }
   }
 
+  /// Leaves out what stands beside the folders of the parts, but for documents.
+  void leave_out_beside(const fs::path& folder,
+                        std::initializer_list<std::optional<fs::path>> parts) {
+    for (const std::string& name : names_in(folder)) {
+      const fs::path path = folder / name;
+      if (std::ranges::find(parts, path) != parts.end()) continue;
+      if (is_file(path) && is_document(name, endings_)) continue;
+      leave_out(path);
+    }
+  }
+
   /// Warns of what was left out.
   void warn_of_left_out(const fs::path& folder) const {
     if (left_out_ == 0) return;
     log_warn(printable_lines(fmt::format(
         "'{}': {} files and folders are left out, the first is '{}'; examples are files "
-        "that end in {}, in the folders of classes and in none further down{}{}{}{}",
+        "that end in {}, in the folders of classes and in none further down, which may stand in "
+        "train, test and val{}{}{}{}",
         folder.string(), left_out_, first_left_out_.string(), fmt::join(endings_, ", "),
         without_example_.empty() ? "" : "; classes without an example: ",
         fmt::join(without_example_, ", "),
@@ -165,11 +177,14 @@ class Lister {
   std::vector<std::string> no_classes_;
 };
 
-/// The first of these folders that is there.
+/// The first of these folders that is there, in letters of any case.
 std::optional<fs::path> existing_folder(const fs::path& folder,
                                         std::initializer_list<const char*> names) {
+  const std::vector<std::string> found = names_in(folder);
   for (const char* name : names) {
-    if (is_folder(folder / name)) return folder / name;
+    for (const std::string& one : found) {
+      if (lower_case(one) == name && is_folder(folder / one)) return folder / one;
+    }
   }
   return std::nullopt;
 }
@@ -195,6 +210,7 @@ void list_parts(const fs::path& folder, const fs::path& train, const Endings& en
     throw InvalidArgument(fmt::format(
         "--class-from: {{test=...}} is for a folder without parts, found {}", train.string()));
   }
+  lister.leave_out_beside(folder, {train, test, validation});
   lister.list(train, files.train, files.train);
   files.test = list_part(test, endings, lister);
   files.validation = list_part(validation, endings, lister);

@@ -244,6 +244,15 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
 
 }  // namespace
 
+std::string numbers_hint(const Dataset& data) {
+  constexpr std::size_t kFewClasses = 20;
+  const auto is_number = [](const std::string& name) { return to_whole_number(name).has_value(); };
+  const std::vector<std::string>& names = data.class_names();
+  if (names.size() <= kFewClasses || !std::ranges::all_of(names, is_number)) return "";
+  return fmt::format("; the {} classes are whole numbers, which --numbers learns as numbers",
+                     names.size());
+}
+
 void require_known_columns(const std::string& file, const std::vector<std::string>& unused,
                            const std::vector<std::string>& known, const std::string& as_in) {
   const std::set<std::string_view> names(known.begin(), known.end());

@@ -28,6 +28,10 @@ LoadedData load_csv_data(const std::filesystem::path& file, const DataOptions& o
 /// list_class_files() and load_csv_data(), and FormatError for files of other columns.
 LoadedData load_csv_folder(const std::filesystem::path& folder, const DataOptions& options = {});
 
+/// "; the 40 classes are whole numbers, which --numbers learns as numbers", where there are more
+/// than 20 of such; else empty.
+std::string numbers_hint(const Dataset& data);
+
 /// Throws FormatError for a column of `file` that is read as nothing, and that the file `as_in`
 /// does not have as one that is `known` to be read as nothing.
 void require_known_columns(const std::string& file, const std::vector<std::string>& unused,

@@ -122,8 +122,11 @@ class CsvRowReader {
   void assign_uses() {
     uses_.assign(names_.size(), ColumnUse::none);
     if (has_target_) assign_targets();
-    if (!options_.group_column.empty())
+    // Files to predict from may lack the column that training divided by.
+    if (!options_.group_column.empty() &&
+        (use_ != CsvUse::prediction || places_.contains(options_.group_column))) {
       use(place_of(options_.group_column, "group-column"), ColumnUse::group);
+    }
     if (!options_.weight_column.empty() && has_target_)
       use(place_of(options_.weight_column, "weight-column"), ColumnUse::weight);
     for (const std::string& name : options_.ignored) {

@@ -54,7 +54,7 @@ enum class CsvUse {
 /// DataOptions::columns that the file does not have, for features of one name, and as CsvRecords;
 /// InvalidArgument for another column that the file does not have, and where the examples take more
 /// than DataOptions::max_bytes. Records that `skipped` takes are left out, but for such that break
-/// the quotes of the file.
+/// the quotes of the file. CsvUse::prediction reads the group column where the file has one.
 CsvRows read_csv_rows(const std::filesystem::path& path, CsvUse use, const DataOptions& options,
                       SkippedExamples& skipped);
 

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/text.h>
 #include <octet/train/data/cifar10.h>
 #include <octet/train/data/csv_data.h>
 #include <octet/train/data/data_formats.h>
@@ -34,7 +35,7 @@ bool holds(const fs::path& folder, bool (*is_one)(std::string_view name)) {
 
 bool is_file_ending(const fs::path& path, std::string_view ending) {
   std::error_code failure;
-  const std::string name = path.filename().string();
+  const std::string name = lower_case(path.filename().string());
   return fs::is_regular_file(path, failure) &&
          (name.ends_with(ending) || name.ends_with(std::string(ending) + ".gz"));
 }

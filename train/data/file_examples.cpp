@@ -49,6 +49,21 @@ FileExamples image_example(const fs::path& file, const DataDescription& descript
   return {features_of(set), {file.string()}};
 }
 
+/// The features of a sound, which has to have the channels of those of the training.
+FileExamples sound_features(const Dataset& set, const Sound& sound,
+                            const DataDescription& description, const std::string& name) {
+  const auto channels = static_cast<Index>(sound.channels);
+  const Index found = set.example_shape().dim(-1);
+  const Index expected = channels * description.shape.dim(-1);
+  if (found != description.shape.dim(-1) && expected % found == 0) {
+    throw FormatError(
+        fmt::format("{}: expected a sound of as many channels as those of the training had, {}, "
+                    "found {}",
+                    name, expected / found, channels));
+  }
+  return {features_of(set), {name}};
+}
+
 FileExamples sound_example(const fs::path& file, const DataDescription& description) {
   const DataOptions& options = description.options;
   const std::string name = file.string();
@@ -58,11 +73,11 @@ FileExamples sound_example(const fs::path& file, const DataDescription& descript
   if (!options.front_end.empty()) {
     SoundFeatures features(name, options, {});
     features.add(sound, "any", name);
-    return {features_of(std::move(features).to_dataset(name)), {name}};
+    return sound_features(std::move(features).to_dataset(name), sound, description, name);
   }
   SequenceSet set(name, sound.channels, options, {});
   set.add(sound.values, "any", name);
-  return {features_of(std::move(set).to_dataset(name)), {name}};
+  return sound_features(std::move(set).to_dataset(name), sound, description, name);
 }
 
 /// Calls read(skipped), which leaves out what cannot be read. Where nothing is left of the file,
@@ -80,11 +95,15 @@ auto read_most(const Read& read, std::vector<std::string>& unread) {
   }
 }
 
-/// The first records of the examples of a file, which go across no record that was left out.
+/// The first records of the examples of a file, which go across no record that was left out and no
+/// change of the group.
 std::vector<std::size_t> starts_in(const CsvRows& rows, const DataOptions& options) {
   std::vector<std::size_t> starts;
   std::set<std::size_t> ends = rows.behind_gaps;
   ends.insert(rows.size());
+  for (std::size_t i = 1; i < rows.groups.size(); ++i) {
+    if (rows.groups[i] != rows.groups[i - 1]) ends.insert(i);
+  }
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
     std::ranges::copy(window_starts(begin, end, options), std::back_inserter(starts));
@@ -96,7 +115,6 @@ std::vector<std::size_t> starts_in(const CsvRows& rows, const DataOptions& optio
 FileExamples csv_examples(const fs::path& file, const DataDescription& description) {
   DataOptions options = description.options;
   options.target_column.clear();
-  options.group_column.clear();
   const std::string name = file.string();
   // A record of a CSV file may be a signal.
   const bool is_whole =
@@ -243,7 +261,7 @@ FileExamples read_file_examples(const fs::path& file, const DataDescription& des
   }
   throw InvalidArgument(
       fmt::format("{}: expected a name that ends in .jpg, .jpeg, .png, .bmp, .wav, .csv, .npy, .ts "
-                  "or -ubyte",
+                  "or -ubyte, or an .npz file",
                   file.string()));
 }
 

@@ -95,7 +95,8 @@ bool is_png(std::span<const std::uint8_t> bytes) {
 
 void require_jpeg(std::span<const std::uint8_t> bytes, const std::string& file) {
   if (bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF) return;
-  throw FormatError(fmt::format("{}: expected a JPEG, PNG or BMP file, found another", file));
+  throw FormatError(fmt::format("{}: expected a JPEG, PNG or BMP file, found {}", file,
+                                bytes.empty() ? "an empty file" : "another"));
 }
 
 [[noreturn]] void fail_jpeg(void* decoder, const std::string& file) {

@@ -6,14 +6,15 @@
 #include <octet/train/data/csv_data.h>
 #include <octet/train/data/data_description.h>
 #include <octet/train/data/data_formats.h>
-#include <octet/train/data/fingerprint.h>
 #include <octet/train/data/load_data.h>
 #include <octet/train/data/names_in.h>
 #include <octet/train/data/signal_features.h>
 #include <octet/train/data/skipped_examples.h>
+#include <octet/train/data/trained_split.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -35,7 +36,8 @@ std::string found_at(const fs::path& path) {
       return format.recognizes(path.parent_path());
     };
     return std::ranges::any_of(data_formats(), recognizes)
-               ? "one of the files of such a folder; give the folder that holds it"
+               ? "a file of another name, in a folder of such data: if it is a part of that, give "
+                 "the folder that holds it"
                : "a file of another name";
   }
   std::vector<std::string> names = names_in(path);
@@ -163,40 +165,6 @@ void warn_of(const std::vector<std::string>& skipped, const fs::path& path) {
       skipped.size(), fmt::join(first, "\n"), skipped.size() > kMostSkippedNamed ? "\n..." : "")));
 }
 
-/// Tells examples that are divided otherwise apart, or are others.
-std::string divided_examples(const LoadedData& data) {
-  const std::string examples = unweighted_fingerprint(data.train);
-  if (data.groups.empty()) return examples;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(data.groups.data());
-  return fmt::format("{}{:016x}", examples,
-                     xxh64({bytes, data.groups.size() * sizeof(data.groups[0])}));
-}
-
-/// The division that the options ask for: their own, or that of a training of the same examples.
-/// None: TrainedSplit::share is 0.
-TrainedSplit split_of(const LoadedData& data, const DataOptions& options) {
-  const TrainedSplit& trained = options.trained_split;
-  const bool may_be_trained = trained.share != 0 && data.test.empty() && options.test_data.empty();
-  if (options.split == 0 && !may_be_trained) return {};
-  TrainedSplit split{options.split, options.split_seed, divided_examples(data)};
-  if (!may_be_trained || split.examples != trained.examples) {
-    return options.split == 0 ? TrainedSplit{} : split;
-  }
-  const std::vector<std::string_view> given = given_options(options);
-  const auto is_other = [&](std::string_view name, bool differs) {
-    return differs && std::ranges::find(given, name) != given.end();
-  };
-  if (is_other("split", split.share != trained.share) ||
-      is_other("split-seed", split.seed != trained.seed)) {
-    throw InvalidArgument(fmt::format(
-        "load_data: --split: expected {} with --split-seed {}, by which the model's training "
-        "divided the same examples, found {} with {}; another division would score examples that "
-        "it learned. Leave both out to take them from the model",
-        trained.share, trained.seed, split.share, split.seed));
-  }
-  return trained;
-}
-
 std::shared_ptr<const DataDescription> description_of(const DataFormat& format,
                                                       const LoadedData& data,
                                                       const DataOptions& options,
@@ -233,21 +201,24 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
   if (options.split != 0 && !options.test_data.empty()) {
     throw InvalidArgument("load_data: expected --split or --test-data, found both");
   }
-  const TrainedSplit split = split_of(data, options);
-  if (split.share != 0) {
-    DataSplit parts = split_data(data.train, split.share, data.groups, split.seed);
-    auto description = description_of(format, data, options, split);
-    parts.train = std::move(parts.train).with_description(std::move(description));
-    parts.skipped = std::move(data.skipped);
-    parts.is_trained_split = split == options.trained_split;
-    warn_of(parts.skipped, path);
-    return parts;
+  if (data.test.empty() && options.test_data.empty()) {
+    DataOptions how = options;
+    how.skip_bad -= data.skipped.size();
+    if (std::optional<DividedExamples> parts = divide(data.train, data.groups, how)) {
+      auto description = description_of(format, data, options, parts->split);
+      std::ranges::move(parts->skipped, std::back_inserter(data.skipped));
+      warn_of(data.skipped, path);
+      return {.train = std::move(parts->train).with_description(std::move(description)),
+              .test = std::move(parts->test),
+              .skipped = std::move(data.skipped),
+              .is_trained_split = parts->is_trained_split};
+    }
   }
   if (!options.test_data.empty()) data.test = other_data(format, data, options);
   if (data.test.empty()) data.test = data.train;
   check_shapes(data.train, data.test, "test", path);
   check_shapes(data.train, data.validation, "validation", path);
-  auto description = description_of(format, data, options, split);
+  auto description = description_of(format, data, options, {});
   warn_of(data.skipped, path);
   return {std::move(data.train).with_description(std::move(description)), std::move(data.test),
           std::move(data.validation), std::move(data.skipped)};

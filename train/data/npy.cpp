@@ -18,6 +18,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -237,8 +238,19 @@ void check_pair(const Shape& features, const Shape& targets, const std::string& 
   }
 }
 
-int classes_in(const Labels& labels, int classes) {
-  return classes > 0 ? classes : 1 + *std::ranges::max_element(labels);
+/// The classes that were given, or those up to the largest label. Labels that number other things,
+/// such as articles, would make as many outputs.
+int classes_in(const Labels& labels, int classes, const std::string& file) {
+  if (classes > 0) return classes;
+  constexpr std::size_t kFewClasses = 1000;
+  const std::int32_t largest = *std::ranges::max_element(labels);
+  if (static_cast<std::size_t>(largest) >= std::max(labels.size(), kFewClasses)) {
+    throw FormatError(fmt::format(
+        "{}: expected labels that count the classes from 0, found {} in {} examples, whose labels "
+        "are {} different ones; number those, or save numbers to predict as float32",
+        file, largest, labels.size(), std::set(labels.begin(), labels.end()).size()));
+  }
+  return 1 + largest;
 }
 
 /// The rows of a file that take more than `most_bytes` and have labels; none of others.
@@ -251,7 +263,7 @@ std::optional<Dataset> rows_of_file(const std::filesystem::path& features,
   check_pair(rows->shape, y.shape, features.string(), targets.string());
   std::optional<Labels> labels = labels_of(y, classes, targets.string());
   if (!labels) return std::nullopt;
-  const int count = classes_in(*labels, classes);
+  const int count = classes_in(*labels, classes, targets.string());
   return Dataset::from_reader(
       set_name(features),
       std::make_shared<NpyReader>(features, *std::move(rows), *std::move(labels), count));
@@ -307,7 +319,8 @@ Dataset dataset_of(std::string name, NpyArray x, const NpyArray& y,
   check_pair(x.shape, y.shape, features_file, targets_file);
   const std::optional<Labels> labels = labels_of(y, classes, targets_file);
   if (labels) {
-    return labelled(std::move(name), std::move(x), *labels, classes_in(*labels, classes));
+    return labelled(std::move(name), std::move(x), *labels,
+                    classes_in(*labels, classes, targets_file));
   }
   const Tensor values = y.to_tensor();
   const Tensor rows = y.shape.rank() == 1 ? values.reshape({y.shape[0], 1}) : values;

@@ -39,7 +39,8 @@ NpyArray read_npy(const std::filesystem::path& path);
 /// Reads the features [n, ...] and the targets [n] or [n, ...] of n examples from two files.
 /// Features of uint8 are kept as bytes, x = byte / 255, and those of any other type as floats.
 /// Targets of an integer type and of one axis are class labels in [0, classes), where 0 classes are
-/// as many as the largest label plus 1; give the number where a test set may lack the last class.
+/// as many as the largest label plus 1, at most 1000 or one for each example; give the number where
+/// a test set may lack the last class.
 /// Other targets are tensors, used as they are; [n] becomes [n, 1]. The set is named after the file
 /// of features. Throws as read_npy(), and FormatError where the files do not belong together or a
 /// label is outside its range; InvalidArgument for classes below 0.

@@ -51,6 +51,7 @@ target_sources(octet_training PRIVATE
   data/targets.cpp
   data/text_blocks.cpp
   data/text_lines.cpp
+  data/trained_split.cpp
   data/ts.cpp
   data/wav_folder.cpp)
 

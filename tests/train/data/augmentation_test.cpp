@@ -320,7 +320,8 @@ TEST(Augmentation, IsReadFromTextOrRefused) {
   for (const auto& [text, words] : std::vector<std::pair<const char*, const char*>>{
            {"{\"flip\":2}", "flip: expected a number from 0 to 1, found 2"},
            {"{\"shift\":0.5}", "shift: expected a whole number"},
-           {"{\"blur\":1}", "expected one of rotate, scale, crop"}}) {
+           {"{\"blur\":1}", "expected one of rotate, scale, crop"},
+           {"{\"flp\":1}", "found 'flp'; did you mean flip?"}}) {
     expect_mentions(message_of<InvalidArgument>([json = text] { parse_augmentation(json); }),
                     words);
   }

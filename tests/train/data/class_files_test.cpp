@@ -51,6 +51,22 @@ TEST(ClassFiles, FoldersAreClassesAndParts) {
   EXPECT_EQ(Folder::text_of(parted.list().validation), "2.wav:a: ");
 }
 
+TEST(ClassFiles, WhatStandsBesidePartsIsCountedAndNamed) {
+  const Folder folder;
+  for (const char* name : {"Train/a/1.wav", "TEST/a/2.wav", "README.md"}) folder.touch(name);
+  std::vector<std::string> warnings;
+  const CollectWarnings collect(warnings);
+  EXPECT_EQ(Folder::text_of(folder.list().train), "1.wav:a: ");
+  EXPECT_EQ(Folder::text_of(folder.list().test), "2.wav:a: ");
+  EXPECT_TRUE(warnings.empty()) << warnings[0];
+  for (const char* name : {"tset/a/3.wav", "4.wav", "testing/a/5.wav"}) folder.touch(name);
+  EXPECT_EQ(Folder::text_of(folder.list().test), "2.wav:a: ");
+  ASSERT_EQ(warnings.size(), 1U);
+  expect_mentions(warnings[0], "3 files and folders are left out, the first is '");
+  expect_mentions(warnings[0], "/4.wav'");
+  expect_mentions(warnings[0], "which may stand in train, test and val");
+}
+
 TEST(ClassFiles, WhatIsNoExampleIsCountedAndNamed) {
   const Folder folder;
   for (const char* name : {"a/1.wav", "b/2.wav", "a/._1.wav", ".cache/3.wav"}) folder.touch(name);

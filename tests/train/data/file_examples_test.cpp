@@ -100,7 +100,8 @@ TEST_F(FileExamplesTest, SoundsBecomeFeaturesAsInTraining) {
     EXPECT_EQ(values_of(found.features), loaded(scratch_.path() / "other", options));
   }
   const fs::path stereo = write("c.wav", wav_bytes(8000, 2, samples));
-  expect_mentions(refused(stereo, description), "expected examples [900, 1]");
+  expect_mentions(refused(stereo, description),
+                  "as many channels as those of the training had, 1, found 2");
 }
 
 TEST_F(FileExamplesTest, ColumnsAreFoundByTheirNames) {
@@ -123,6 +124,24 @@ TEST_F(FileExamplesTest, ColumnsAreFoundByTheirNames) {
   // octet predict, which has no --data, does not take the option.
   expect_mentions(message_of<InvalidArgument>([&] { read_file_examples(file, few); }),
                   "by --max-data-bytes of the commands with --data");
+}
+
+TEST_F(FileExamplesTest, WindowsCrossNoChangeOfTheGroup) {
+  std::string rows = "x,who,t\n";
+  for (int i = 0; i < 7; ++i) rows += fmt::format("{},{},{}\n", i, i < 3 ? "a" : "b", i);
+  const fs::path file = write("a.csv", rows);
+  const DataDescription windows = described("a.csv", {.target_column = "t",
+                                                      .numbers = true,
+                                                      .group_column = "who",
+                                                      .columns = {"x"},
+                                                      .window = 2,
+                                                      .hop = 1});
+  const FileExamples found = read_file_examples(file, windows);
+  EXPECT_EQ(values_of(found.features), (std::vector<float>{0, 1, 1, 2, 3, 4, 4, 5, 5, 6}));
+  EXPECT_EQ(found.names[2], file.string() + ", line 5");
+  // A file of one recording may lack the column.
+  EXPECT_EQ(values_of(read_file_examples(write("b.csv", "x\n7\n8\n9\n"), windows).features),
+            (std::vector<float>{7, 8, 8, 9}));
 }
 
 TEST_F(FileExamplesTest, AFileOfAFolderOfRecordsIsOneSequence) {

@@ -22,6 +22,10 @@ namespace fs = std::filesystem;
 
 using LoadData = DataFolder;
 
+TEST_F(LoadData, TellsFormatsByNamesInLettersOfAnyCase) {
+  EXPECT_EQ(load_data(write("ROWS.Csv", text("a,kind\n1,x\n2,y\n"))).train.size(), 2U);
+}
+
 TEST_F(LoadData, TellsFormatsByNames) {
   write("idx/train-images-idx3-ubyte", idx_bytes({2, 2, 1}, counting(4)));
   write("idx/train-labels-idx1-ubyte", idx_bytes({2}, {0, 1}));
@@ -280,6 +284,36 @@ TEST_F(LoadData, TheSplitOfATrainingDividesTheSameExamplesAgain) {
                     }),
                     "--split: expected 0.7 with --split-seed 3, by which the model's training");
   }
+}
+
+// A split needs two examples of each class.
+TEST_F(LoadData, OnlyExamplesOfTheirClassesMayBeLeftOut) {
+  std::string rows = "a,kind\n";
+  for (int i = 0; i < 8; ++i) rows += fmt::format("{},{}\n", i, i % 2 == 0 ? "up" : "down");
+  write("rows.csv", text(rows + "9,left\n"));
+  const DataOptions options{.split = 0.5};
+  expect_mentions(
+      message_of<InvalidArgument>([&] { load_data(folder("rows.csv"), options); }),
+      "found 1; add one, or leave it out; --skip-bad 1 leaves out classes of one example, such as "
+      "rows.csv, line 10");
+  DataOptions skipping = options;
+  skipping.skip_bad = 1;
+  const DataSplit parts = load_data(folder("rows.csv"), skipping);
+  EXPECT_EQ(parts.train.size() + parts.test.size(), 8U);
+  EXPECT_EQ(parts.train.classes(), 3);
+  EXPECT_EQ(parts.skipped,
+            (std::vector<std::string>{"rows.csv, line 10: expected two examples of class left, one "
+                                      "for each part, found this one"}));
+  // As what was trained, whatever a command gives.
+  const DataSplit again =
+      load_data(folder("rows.csv"), with_description({}, *parts.train.description()));
+  EXPECT_TRUE(again.is_trained_split);
+  EXPECT_EQ(fingerprint(again.test), fingerprint(parts.test));
+  std::string numbers = "a,price\n";
+  for (int i = 0; i < 21; ++i) numbers += fmt::format("{},{}\n", i, 100 + i);
+  write("numbers.csv", text(numbers));
+  expect_mentions(message_of<InvalidArgument>([&] { load_data(folder("numbers.csv"), options); }),
+                  "leave it out; the 21 classes are whole numbers, which --numbers learns");
 }
 
 TEST_F(LoadData, WhatIsRefusedIsNamed) {

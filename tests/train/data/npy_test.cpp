@@ -325,6 +325,15 @@ TEST(LoadNpy, RefusesFilesThatDoNotBelongTogether) {
   expect_mentions(pair.error(), "found -1 in row 1");
   pair.targets = npy_bytes<std::int64_t>("<i8", "(3,)", {0, 1, std::int64_t{1} << 32});
   expect_mentions(pair.error(), "found 4294967296 in row 2");
+  // Classes without an example would make as many outputs.
+  pair.targets = npy_bytes<std::int64_t>("<i8", "(3,)", {0, 0, 999});
+  EXPECT_EQ(pair.load().classes(), 1000);
+  pair.targets = npy_bytes<std::int64_t>("<i8", "(3,)", {0, 0, 1000});
+  expect_mentions(pair.error(),
+                  "expected labels that count the classes from 0, found 1000 in 3 examples, whose "
+                  "labels are 2 different ones");
+  pair.classes = 1001;
+  EXPECT_EQ(pair.load().classes(), 1001);
   pair.classes = 2;
   pair.targets = npy_bytes<std::int64_t>("<i8", "(3,)", {0, 1, 2});
   expect_mentions(pair.error(), "labels in [0, 2), found 2 in row 2");
