@@ -406,12 +406,12 @@ BitSearch search_bits_for_drop(const Model& model, const Dataset& data, double p
         fmt::format("search_bits_for_drop: expected 0 to 100 percentage points, found {}", points));
   }
   if (data.outputs() > 1 || !data.has_labels()) {
-    throw InvalidArgument(fmt::format(
-        "search_bits_for_drop: expected class labels of one output, found {} in '{}'; give "
-        "search_bits() a budget instead",
-        data.outputs() > 1 ? fmt::format("targets for {}", data.outputs())
-                           : "targets of shape " + data.target_shape().to_string(),
-        data.name()));
+    throw InvalidArgument(
+        fmt::format("search_bits_for_drop: expected class labels of one output, found {} in '{}'; "
+                    "search_bits(), --flash of commands, takes a budget instead",
+                    data.outputs() > 1 ? fmt::format("targets for {}", data.outputs())
+                                       : "targets of shape " + data.target_shape().to_string(),
+                    data.name()));
   }
   return Search(model, data, options).within_drop(points);
 }

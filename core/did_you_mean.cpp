@@ -38,7 +38,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   std::string nearest;
   for (const std::string& name : names) {
     const std::size_t edits = edits_between(word, name);
-    if (edits >= least) continue;
+    // Another word altogether, if every letter is another.
+    if (edits >= least || edits >= word.size()) continue;
     least = edits;
     nearest = name;
   }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "load_examples.h"
 #include "npz_data.h"
 #include "show.h"
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "npz_data.h"
+#include "load_examples.h"
 #include "show.h"
 
 namespace octet::tools {

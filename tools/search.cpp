@@ -12,7 +12,7 @@
 
 #include "commands.h"
 #include "float_model.h"
-#include "npz_data.h"
+#include "load_examples.h"
 #include "show.h"
 
 namespace octet::tools {

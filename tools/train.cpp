@@ -16,6 +16,7 @@
 
 #include "commands.h"
 #include "float_model.h"
+#include "load_examples.h"
 #include "npz_data.h"
 
 namespace octet::tools {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "load_examples.h"
 #include "npz_data.h"
 #include "show.h"
 #include "verify_models.h"

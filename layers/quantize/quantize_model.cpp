@@ -101,10 +101,10 @@ void require_float_model(const Model& model, std::string_view operation) {
   model.require_built(operation);
   for (const auto& layer : model.layers()) {
     if (!layer->is_quantized()) continue;
-    throw InvalidArgument(
-        fmt::format("{}: expected a float model, found \"{}\", whose layer \"{}\" is quantized "
-                    "already; give it the model in front of quantize_model()",
-                    operation, model.name(), layer->name()));
+    throw InvalidArgument(fmt::format(
+        "{}: expected a float model, found \"{}\", whose layer \"{}\" is quantized "
+        "already; give it the model that quantize_model() took, of a run checkpoints/float.ckpt",
+        operation, model.name(), layer->name()));
   }
 }
 

@@ -61,7 +61,7 @@ TEST(LowerFloat, NamesWhatItCannotExpress) {
   expect_error([] { lower_float(build_model(Input({4}), Doubling("mine"))); },
                "\"mine\" of type Doubling");
   expect_error([] { lower_float(quantize_model(build_model(Input({4}), Dense(3)))); },
-               "quantized already; give it the model in front of quantize_model()");
+               "quantized already; give it the model that quantize_model() took");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <octet/layers/dense.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/model.h>
+#include <octet/tools/load_examples.h>
 #include <octet/tools/npz_data.h>
 
 #include "memory_file.h"

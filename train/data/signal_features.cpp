@@ -118,6 +118,12 @@ std::vector<std::uint8_t> feature_bytes(const LogMel& front_end, std::span<const
 
 void require_front_end_options(const DataOptions& options, bool are_sounds) {
   if (!options.front_end.empty()) {
+    if (options.frame_hop_ms > options.frame_ms) {
+      throw InvalidArgument(
+          fmt::format("load_data: --frame-hop: expected at most the milliseconds of --frame, {}, "
+                      "found {}",
+                      options.frame_ms, options.frame_hop_ms));
+    }
     if (options.padding == SequencePadding::zero) return;
     throw InvalidArgument(
         fmt::format("load_data: --padding: expected zero with --front-end, which adds silence to "

@@ -202,6 +202,8 @@ TEST_F(WavFolder, WhatAFrontEndDoesNotTakeIsNamed) {
         "--padding: expected zero with --front-end, which adds silence to short signals, found " +
             std::string(to_string(padding)));
   }
+  expect_mentions(wrong({.front_end = "log-mel", .frame_ms = 10}),
+                  "--frame-hop: expected at most the milliseconds of --frame, 10, found 20");
   expect_mentions(wrong({.frame_ms = 20}), "--frame describes a --front-end, found none");
   expect_mentions(refused({.length = 239, .front_end = "log-mel"}),
                   "1.wav: expected at least the 240 samples of a frame, found 239");
