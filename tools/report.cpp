@@ -136,7 +136,10 @@ std::string name_of(const fs::path& folder) {
 /// The data as the run read and normalized it, with the names that it gave classes.
 DataSplit load_as_trained(const ReportCommand& options, const Leavings& run) {
   const std::string file = run.shipped_file.string();
-  DataSplit data = load_for(file, run.shipped, options.data, options.data_options);
+  // Arrays are named as the network names its ends, which a shipped file may have in another type.
+  IntegerModel model = run.in_float;
+  model.metadata = run.shipped.metadata;
+  DataSplit data = load_for(file, model, options.data, options.data_options);
   data.train = application::prepared_for(file, run.shipped, data.train);
   data.test = application::prepared_for(file, run.shipped, data.test);
   return data;
