@@ -29,13 +29,13 @@ bool ends_in(const std::string& name, const Endings& endings) {
 /// Whether a name is that of what stands beside examples, and not of one in a format that is not
 /// read. Where examples are texts, other texts may be such.
 bool is_document(const std::string& name, const Endings& examples) {
-  static const Endings kDocuments = {".md", ".rst",   ".pdf",  ".html",
-                                     ".py", ".ipynb", ".yaml", ".yml"};
-  static const Endings kTexts = {".txt", ".json", ".xml", ".csv"};
-  static const Endings kNames = {"readme", "license", "notice"};
+  static const Endings documents = {".md", ".rst",   ".pdf",  ".html",
+                                    ".py", ".ipynb", ".yaml", ".yml"};
+  static const Endings texts = {".txt", ".json", ".xml", ".csv"};
+  static const Endings names = {"readme", "license", "notice"};
   const bool are_texts = std::ranges::find(examples, ".csv") != examples.end();
-  return ends_in(name, kDocuments) || (!are_texts && ends_in(name, kTexts)) ||
-         std::ranges::find(kNames, lower_case(name)) != kNames.end();
+  return ends_in(name, documents) || (!are_texts && ends_in(name, texts)) ||
+         std::ranges::find(names, lower_case(name)) != names.end();
 }
 
 bool is_file(const fs::path& path) {

@@ -220,7 +220,7 @@ FileExamples array_examples(const std::string& name, const NpyArray& array,
   }
   FileExamples examples;
   const Shape shape = array.shape.without_batch();
-  const std::size_t each = static_cast<std::size_t>(shape.size());
+  const auto each = static_cast<std::size_t>(shape.size());
   std::vector<float> kept;
   const auto take_rows = [&](SkippedExamples& skipped) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(array.shape[0]); ++i) {

@@ -16,7 +16,7 @@ namespace {
 
 /// Tells examples that are divided otherwise apart, or are others.
 std::string divided_examples(const Dataset& data, const Groups& groups) {
-  const std::string examples = unweighted_fingerprint(data);
+  std::string examples = unweighted_fingerprint(data);
   if (groups.empty()) return examples;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(groups.data());
   return fmt::format("{}{:016x}", examples, xxh64({bytes, groups.size() * sizeof(groups[0])}));
