@@ -84,6 +84,11 @@ Normalization normalization_in(const std::string& file, const IntegerModel& mode
   });
 }
 
+/// Whether the test examples are those for training.
+bool scores_on_training(const DataSplit& data) {
+  return data.train.size() == data.test.size() && fingerprint(data.train) == fingerprint(data.test);
+}
+
 }  // namespace
 
 DataSplit load(const std::string& path, const DataOptions& options) {
@@ -99,9 +104,9 @@ TestData load_test(const std::string& path, const DataOptions& options) {
 
 TestData test_of(DataSplit data, const DataOptions& options) {
   const TrainedSplit& trained = options.trained_split;
-  const bool are_all = data.test.size() == data.train.size();
+  if (trained.share == 0) return {std::move(data.test)};
+  const bool are_all = !data.is_trained_split && scores_on_training(data);
   TestData test{std::move(data.test), data.is_trained_split};
-  if (trained.share == 0) return test;
   const std::string how = fmt::format("--split {} --split-seed {}", trained.share, trained.seed);
   if (test.is_trained_split) {
     test.text = fmt::format("test examples: those that training kept for the test by {}\n", how);
@@ -231,7 +236,7 @@ void take_preparation(const IntegerModel& model, const Model& network, Options& 
     }
     options.task = Task::reconstruction;
     const auto normal = in_file(options.file, [&] { return normal_classes_of(model); });
-    if (options.task == Task::reconstruction && options.normal.empty()) options.normal = normal;
+    if (options.normal.empty()) options.normal = normal;
   }
   const Normalization of_file = normalization_in(options.file, model, input);
   const Normalization given{options.mean, options.deviation};
@@ -288,7 +293,7 @@ std::string text_of(const DataSplit& data, std::optional<Task> task) {
         "are kept for the end\n",
         data.validation.size());
   }
-  if (train.size() == data.test.size() && fingerprint(train) == fingerprint(data.test)) {
+  if (scores_on_training(data)) {
     text += "accuracy is that on the training examples; --test-data names others\n";
   }
   return text;

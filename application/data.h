@@ -39,7 +39,8 @@ struct TestData {
 DataSplit load(const std::string& path, const DataOptions& options);
 TestData load_test(const std::string& path, const DataOptions& options);
 
-/// The test part of data that were read with `options`.
+/// The test part of data that were read with `options`, and what to say of it where the training
+/// of a model divided its data.
 TestData test_of(DataSplit data, const DataOptions& options);
 
 /// The data, once they are found to suit the options. Throws command_line::UsageError for options

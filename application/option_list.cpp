@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
+#include "augment_option.h"
 #include "data.h"
 
 namespace octet::application {
@@ -65,51 +65,6 @@ struct Adder {
 
 /// Whether a word names a file and no network: it has an ending or a folder.
 bool names_file(const std::string& word) { return word.find_first_of("./") != std::string::npos; }
-
-/// A file of parse_augmentation(), or "flip=0.5,rotate=10". Throws CLI::ValidationError.
-Augmentation augmentation_of(const std::string& text) {
-  try {
-    if (text.ends_with(".json")) {
-      const std::string read = command_line::read_text(text);
-      return in_file(text, [&] { return parse_augmentation(read); });
-    }
-    Augmentation result;
-    std::set<std::string> names;
-    for (const std::string& word : command_line::split_at_commas(text)) {
-      const std::size_t at = word.find('=');
-      const auto value = at == std::string::npos
-                             ? std::nullopt
-                             : command_line::number_in<double>(
-                                   Real{-1e9, 1e9}, std::string_view(word).substr(at + 1));
-      if (!value) {
-        throw InvalidArgument(fmt::format(
-            "expected a .json file or NAME=NUMBER, with commas between, found {}", text));
-      }
-      const std::string name = word.substr(0, at);
-      if (!names.insert(name).second) {
-        throw InvalidArgument(fmt::format("expected each name once, found {} twice", name));
-      }
-      set_augmentation(result, name, *value);
-    }
-    return result;
-  } catch (const Error& error) {
-    throw CLI::ValidationError("--augment", error.what());
-  }
-}
-
-/// Which changes suit which examples.
-std::string augment_help() {
-  std::string text =
-      "Changes training examples at random: a .json file, or names with numbers. With --front-end, "
-      "noise, speed and time_shift change samples, in samples";
-  text +=
-      "; rotate in degrees, shift and cutout in pixels, flip a probability, crop a share, scale, "
-      "speed, brightness, contrast and saturation by how much a factor may differ from 1";
-  for (const ExampleKind kind : {ExampleKind::image, ExampleKind::sequence, ExampleKind::row}) {
-    text += fmt::format("; {}: {}", to_string(kind), fmt::join(augmentation_names(kind), ", "));
-  }
-  return text;
-}
 
 void add_files(const Adder& add, Options& o) {
   add_data(

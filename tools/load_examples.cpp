@@ -100,16 +100,13 @@ Dataset test_examples(const std::string& file, int classes) {
 /// what divided them.
 TrainedSplit divide_or_repeat(DataSplit& data, const DataOptions& options) {
   try {
-    std::optional<DividedExamples> parts = divide(data.train, {}, options);
-    if (!parts) {
+    std::optional<Division> division = divide(data.train, {}, options);
+    if (!division) {
       data.test = data.train;
       return {};
     }
-    data = {.train = std::move(parts->train),
-            .test = std::move(parts->test),
-            .skipped = std::move(parts->skipped),
-            .is_trained_split = parts->is_trained_split};
-    return parts->split;
+    data = std::move(division->parts);
+    return division->split;
   } catch (const InvalidArgument& error) {
     throw command_line::UsageError(error.what());
   }

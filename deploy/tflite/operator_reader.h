@@ -31,7 +31,7 @@ class OperatorReader {
   /// Marks tensors that finish() removes unless an operator reads them.
   void drop(std::span<const std::int32_t> tensors) { mark(tensors, dropped_); }
 
-  /// Removes the tensors that only became constants, and numbers the others anew.
+  /// Removes the tensors of drop() that nothing reads, and numbers the others anew.
   void finish();
 
  private:

@@ -78,6 +78,11 @@ TEST(OctetTrainArrays, XAndYTrainANetworkAsNpyFilesDo) {
   EXPECT_EQ(kept.at("samples"), 40);
   EXPECT_EQ(kept.at("accuracy"), json::parse(split.out).at("integer_accuracy"));
   EXPECT_EQ(kept.at("is_trained_split"), true);
+  const std::string model = path("split_out/model_int8.tflite");
+  const Arguments other{"eval", model, "--data", path("other.npz")};
+  expect_mentions(octet(other).out, "test examples: all, since these are not the data");
+  EXPECT_EQ(octet(other + Arguments{"--split", "0.5"}).out.find("test examples: all"),
+            std::string::npos);
   expect_mentions(octet(eval_split + Arguments{"--split", "0.5"}).err,
                   "--split: expected 0.75 with --split-seed 0, by which");
   write("more.npz", join(part("", 4, 1), part("_b", 4, 1)));

@@ -13,7 +13,6 @@
 #include <octet/train/data/trained_split.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -204,14 +203,13 @@ DataSplit load_data(const fs::path& path, const DataOptions& options) {
   if (data.test.empty() && options.test_data.empty()) {
     DataOptions how = options;
     how.skip_bad -= data.skipped.size();
-    if (std::optional<DividedExamples> parts = divide(data.train, data.groups, how)) {
-      auto description = description_of(format, data, options, parts->split);
-      std::ranges::move(parts->skipped, std::back_inserter(data.skipped));
-      warn_of(data.skipped, path);
-      return {.train = std::move(parts->train).with_description(std::move(description)),
-              .test = std::move(parts->test),
-              .skipped = std::move(data.skipped),
-              .is_trained_split = parts->is_trained_split};
+    if (std::optional<Division> division = divide(data.train, data.groups, how)) {
+      DataSplit parts = std::move(division->parts);
+      auto description = description_of(format, data, options, division->split);
+      parts.train = std::move(parts.train).with_description(std::move(description));
+      parts.skipped.insert(parts.skipped.begin(), data.skipped.begin(), data.skipped.end());
+      warn_of(parts.skipped, path);
+      return parts;
     }
   }
   if (!options.test_data.empty()) data.test = other_data(format, data, options);

@@ -64,32 +64,32 @@ std::string name_of_class(const Dataset& data, std::uint32_t row) {
 
 }  // namespace
 
-std::optional<DividedExamples> divide(const Dataset& data, const Groups& groups,
-                                      const DataOptions& options) {
+std::optional<Division> divide(const Dataset& data, const Groups& groups,
+                               const DataOptions& options) {
   const TrainedSplit split = split_of(data, groups, options);
   if (split.share == 0) return std::nullopt;
-  DividedExamples result{.split = split, .is_trained_split = split == options.trained_split};
+  const bool is_trained = split == options.trained_split;
   std::vector<std::uint32_t> alone;
   const std::vector<std::uint32_t> rows = rows_in_company(data, alone);
-  // What the training left out is left out again.
-  const bool leaves_out = !alone.empty() && !rows.empty() &&
-                          (alone.size() <= options.skip_bad || result.is_trained_split);
-  Groups kept;
-  if (leaves_out) {
-    for (const std::uint32_t row : alone) {
-      result.skipped.push_back(
-          fmt::format("{}: expected two examples of class {}, one for each part, found this one",
-                      data.example_name(row), name_of_class(data, row)));
+  try {
+    // Examples that a training left out are left out whatever the options say now.
+    if (alone.empty() || rows.empty() || (alone.size() > options.skip_bad && !is_trained)) {
+      Division all{split, split_data(data, split.share, groups, split.seed)};
+      all.parts.is_trained_split = is_trained;
+      return all;
     }
+    Groups kept;
     for (const std::uint32_t row : rows) {
       if (!groups.empty()) kept.push_back(groups[row]);
     }
-  }
-  try {
-    DataSplit parts = leaves_out ? split_data(data.subset(rows), split.share, kept, split.seed)
-                                 : split_data(data, split.share, groups, split.seed);
-    result.train = std::move(parts.train);
-    result.test = std::move(parts.test);
+    Division some{split, split_data(data.subset(rows), split.share, kept, split.seed)};
+    some.parts.is_trained_split = is_trained;
+    for (const std::uint32_t row : alone) {
+      some.parts.skipped.push_back(
+          fmt::format("{}: expected two examples of class {}, one for each part, found this one",
+                      data.example_name(row), name_of_class(data, row)));
+    }
+    return some;
   } catch (const InvalidArgument& error) {
     std::string cure = numbers_hint(data);
     if (cure.empty() && !alone.empty()) {
@@ -98,7 +98,6 @@ std::optional<DividedExamples> divide(const Dataset& data, const Groups& groups,
     }
     throw InvalidArgument(error.what() + cure);
   }
-  return result;
 }
 
 }  // namespace octet

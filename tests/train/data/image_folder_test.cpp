@@ -164,6 +164,8 @@ TEST_F(ImageFolder, WhatIsRefusedIsNamed) {
   expect_mentions(refused(), "1.png: expected a JPEG file of colours or grey, found CMYK");
   write("a/1.png", {'G', 'I', 'F'});
   expect_mentions(refused(), "1.png: expected a JPEG, PNG or BMP file, found another");
+  write("a/1.png", {});
+  expect_mentions(refused(), "1.png: expected a JPEG, PNG or BMP file, found an empty file");
   write("a/1.png", png_bytes(1U << 14U, 1U << 13U, 1, {}));
   expect_mentions(refused(), "found 16384 x 8192");
   write("a/1.png", whole);
