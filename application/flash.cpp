@@ -1,9 +1,13 @@
 #include "flash.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <octet/command_line/parse.h>
 #include <octet/core/file.h>
+#include <octet/core/printable.h>
 #include <octet/core/text.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -19,6 +23,21 @@ BitSearchOptions search_options(const QuantizeOptions& quantize) {
 }
 
 }  // namespace
+
+Model with_layer_bits(const Options& options, Model model) {
+  std::vector<std::string> names;
+  for (const auto& layer : model.layers()) {
+    if (!layer->parameters().empty()) names.push_back(layer->name());
+  }
+  for (const LayerBits& one : options.layer_bits) {
+    if (std::ranges::find(names, one.layer) != names.end()) continue;
+    throw command_line::UsageError(fmt::format(
+        "--layer-bits: expected a layer with weights, {}, found '{}'",
+        printable(fmt::format("{}", fmt::join(names, ", ")), 300), printable(one.layer)));
+  }
+  set_weight_bits(model, options.layer_bits);
+  return model;
+}
 
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize) {
   if (!options.flash) return;

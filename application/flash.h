@@ -11,6 +11,9 @@
 
 namespace octet::application {
 
+/// Gives layers the bits of --layer-bits. Throws UsageError for names of none that has weights.
+Model with_layer_bits(const Options& options, Model model);
+
 /// Before anything is trained: throws InvalidArgument that names --flash and the smallest size
 /// where the network cannot be made as small as that.
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize);

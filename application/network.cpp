@@ -1,6 +1,7 @@
 #include "network.h"
 
 #include <fmt/core.h>
+#include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/examples/networks/networks.h>
 #include <unistd.h>
@@ -69,6 +70,12 @@ Model make_network(const Options& options, const Dataset& data, const std::strin
                                  .name = name});
     model.build(options.seed);
     return model;
+  }
+  if (image.rank() == 1) {
+    throw command_line::UsageError(
+        fmt::format("--network {}: expected images or sequences, found examples {} of numbers in a "
+                    "row, which --network mlp takes",
+                    options.network, image.to_string()));
   }
   Model model = networks::classifier(options.network).make(image, outputs, end);
   model.build(options.seed);

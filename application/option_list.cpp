@@ -4,8 +4,6 @@
 #include <octet/command_line/numbers.h>
 #include <octet/command_line/parse.h>
 #include <octet/command_line/text.h>
-#include <octet/core/error.h>
-#include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/layers/quantize/backward.h>
 
@@ -17,6 +15,8 @@
 
 #include "augment_option.h"
 #include "data.h"
+#include "option_adder.h"
+#include "quantization_options.h"
 
 namespace octet::application {
 namespace {
@@ -24,44 +24,15 @@ namespace {
 using command_line::Count;
 using command_line::Real;
 
-constexpr Count kEpochs{0, 100000};
-constexpr Count kBatch{1, 1U << 20U};
-constexpr Count kUnits{1, 65536};
-constexpr Count kBytes{1, std::numeric_limits<std::int64_t>::max()};
-
-const CLI::Validator kFolder(
-    [](const std::string& text) {
-      return text.empty() ? "expected a folder, found an empty name" : "";
-    },
-    "");
 const CLI::Validator kFile(
     [](const std::string& text) {
       return text.empty() ? "expected a file, found an empty name" : "";
     },
     "");
 
-/// Adds options of one kind each, to the group that was begun last.
-struct Adder {
-  CLI::App& app;
-
-  void group(const char* name) const { app.option_defaults()->group(name); }
-  void folder(const char* name, auto& value, const char* help, bool shows_default = false) const {
-    auto* option = app.add_option(name, value, help)->check(kFolder)->type_name("DIR");
-    if (shows_default) option->capture_default_str();
-  }
-  void number(const char* name, auto& value, const auto& range, const char* help) const {
-    command_line::add_number(app, name, value, range, help)->default_str(fmt::format("{}", value));
-  }
-  void choice(const char* name, const std::vector<std::string>& choices, const char* chosen,
-              const char* help, const std::function<void(const std::string&)>& take) const {
-    app.add_option_function<std::string>(name, take, help)
-        ->check(command_line::one_of(choices))
-        ->default_str(chosen);
-  }
-  void flag(const char* name, bool& value, const char* help) const {
-    app.add_flag(name, value, help)->disable_flag_override();
-  }
-};
+constexpr Count kEpochs{0, 100000};
+constexpr Count kBatch{1, 1U << 20U};
+constexpr Count kUnits{1, 65536};
 
 /// Whether a word names a file and no network: it has an ending or a folder.
 bool names_file(const std::string& word) { return word.find_first_of("./") != std::string::npos; }
@@ -70,7 +41,8 @@ void add_files(const Adder& add, Options& o) {
   add_data(
       add.app, o.data, o.data_options,
       "Examples, whose format is told by names: a folder of IDX files (MNIST, Fashion-MNIST, ...), "
-      "of CIFAR-10, of .npy arrays, or of images, .wav or .csv files by class; a .csv or .ts file");
+      "of CIFAR-10, of .npy arrays, or of images, .wav or .csv files by class; a .csv, .tsv or .ts "
+      "file");
   add.group("Files");
   add.folder("--out,--output", o.out, "Folder for models, history and metrics", true);
   add.folder("--checkpoint-dir", o.checkpoint_dir, "Default: checkpoints in --out");
@@ -219,104 +191,6 @@ void add_quantized_training(const Adder& add, Options& o) {
              "Epochs with quantization in the loop; 0: calibration alone");
   add.number("--lr,--qat-lr", o.qat_lr, command_line::kRates,
              "Adam's initial learning rate; default with 4 bits or fewer: 1e-3");
-}
-
-void add_ranges(const Adder& add, Options& o) {
-  add.group("Quantization");
-  command_line::add_number(
-      add.app, "--calibrate", o.calibrate, Count{1, 1000000000},
-      fmt::format("Training examples that ranges are measured on, in whole batches; default: {}",
-                  o.calibrate ? fmt::format("{} examples", *o.calibrate) : "10 batches"));
-  const std::vector<std::string> any = {"min_max", "moving_average", "percentile", "mse",
-                                        "entropy"};
-  add.choice("--calibration", any, "moving_average", "How the ranges of results are found",
-             [&o](const std::string& text) {
-               o.quantize.activation_calibration = parse_calibration(text);
-             });
-  add.choice("--input-calibration", any, "min_max, or --calibration if that leaves outliers out",
-             "How the input's range is found", [&o](const std::string& text) {
-               o.quantize.input_calibration = parse_calibration(text);
-             });
-  add.choice(
-      "--weight-calibration", {"min_max", "percentile", "mse"},
-      "min_max, with 4 bits and fewer mse", "How the ranges of weights are found",
-      [&o](const std::string& text) { o.quantize.weight_calibration = parse_calibration(text); });
-  add.number("--percentile", o.quantize.percentile, Real{1e-9, 100.0},
-             "The share of values, in percent, that percentile keeps");
-}
-
-void add_quantization(const Adder& add, Options& o) {
-  add.group("Quantization");
-  add.number("--weight-bits", o.quantize.weight_bits, Count{2, 8},
-             "Bits of the weights; the C source stores so many, the .tflite file 4 or 2 where that "
-             "changes no result");
-  add.choice("--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
-             "Bits of the results of a ReLU; with 16 the input and all results are int16 values, "
-             "in rounding mode q15, and there is no C source",
-             [&o](const std::string& text) { o.quantize.activation_bits = std::stoi(text); });
-  add.flag("--per-channel", o.quantize.per_channel, "A weight scale per unit, not per layer");
-  add.flag(
-      "--full-grid", o.quantize.full_weight_grid,
-      "Weights of fewer than 8 bits use their lowest value too: of 2 bits -2, -1, 0, 1 instead "
-      "of -1, 0, 1");
-  add.choice("--scales", {"measured", "lsq"}, "measured, with 4 bits and fewer lsq",
-             "measured: scales come from observed ranges; lsq: they are learned, those of weights "
-             "alone where activations have 16 bits",
-             [&o](const std::string& text) { o.quantize.weight_scales = parse_scales(text); });
-  add.flag("--tfmot-ranges", o.tfmot_ranges,
-           "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
-  add.flag("--batch-statistics", o.batch_statistics,
-           "Quantized training normalizes each batch by its own statistics, but for the last third "
-           "of the steps; else by those of the epochs in float, where there are any");
-  add.flag("--count-oscillations", o.quantize.count_oscillations,
-           "Count how often quantized weights oscillate between two values in QAT, and show it");
-  add.number(
-      "--freeze-oscillations", o.quantize.freeze_oscillations_above, Real{0.0, 0.99},
-      "Count it, and freeze weights that oscillate in more than this share of the steps at their "
-      "mean value, with --scales lsq");
-  add.choice("--simulation", {"integer", "fake_quant"}, "integer",
-             "How training computes: integer, as the exported file does, or fake_quant, as "
-             "TensorFlow's float composition does",
-             [&o](const std::string& text) {
-               o.quantize.simulation =
-                   text == "integer" ? Simulation::integer : Simulation::fake_quant;
-             });
-  add.choice("--backward", {"float32", "int8", "int8-stochastic"}, "float32",
-             "How quantized training computes gradients: from products of floats, or of int8, for "
-             "which gradients are rounded to nearest, or up or down at random; layers without such "
-             "products stay in float",
-             [&o](const std::string& text) { o.backward = parse_backward(text); });
-}
-
-void add_target(const Adder& add, Options& o) {
-  add.group("Runtime and size");
-  std::vector<std::string> targets;
-  targets.reserve(std::size(kTargets));
-  for (const Target target : kTargets) targets.emplace_back(to_string(target));
-  add.app
-      .add_option("--target", o.target,
-                  "The runtime that the model is for, instead of its --rounding")
-      ->check(command_line::one_of(targets));
-  add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
-             "Rounding mode of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
-             "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
-             "CMSIS-NN)",
-             [&o](const std::string& text) { o.quantize.rounding = parse_rounding(text); });
-  add.flag("--packed", o.packed,
-           "Stop before training if --target cannot store weights of 4 bits or fewer packed");
-  auto* flash =
-      command_line::add_number(
-          add.app, "--flash", o.flash, kBytes,
-          std::string("Searches the bits of every layer's weights, 2 to 8, for so many bytes of "
-                      "flash. Scales are then per unit and learned, ") +
-              (o.only_quantizes ? "where there are epochs, and --lr is 1e-3 unless told"
-                                : "and the QAT epochs take the rate of --lr unless told"))
-          ->type_name("BYTES");
-  command_line::add_number(
-      add.app, "--max-drop", o.max_drop, Real{0.0, 100.0},
-      "Searches the bits of every layer's weights, as --flash does, for the fewest bytes that lose "
-      "at most so many percentage points of accuracy before the QAT epochs, on training examples")
-      ->excludes(flash);
 }
 
 void add_machine(const Adder& add, Options& o) {

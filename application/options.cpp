@@ -7,6 +7,7 @@
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/layers/quantize/backward.h>
+#include <octet/train/data/csv_data.h>
 #include <octet/train/data/signal_augmentation.h>
 #include <octet/train/run/resume_command.h>
 #include <octet/train/run/sha256.h>
@@ -84,7 +85,7 @@ void reconcile_network(const CLI::App& app, Options& o) {
     if (!given(app, "--qat-lr")) o.qat_lr = network.qat_learning_rate;
     if (!given(app, "--schedule")) o.rate_falls = network.rate_falls && o.lr >= o.qat_lr;
   }
-  take_recipe(qat_recipe({.weight_bits = o.quantize.weight_bits,
+  take_recipe(qat_recipe({.weight_bits = fewest_weight_bits(o),
                           .activation_bits = o.quantize.activation_bits}),
               o);
 }
@@ -137,6 +138,12 @@ bool has_trained_weights(const Options& options) {
   return !options.file.empty() && !options.file.ends_with(".json");
 }
 
+int fewest_weight_bits(const Options& options) {
+  int fewest = options.quantize.weight_bits;
+  for (const LayerBits& one : options.layer_bits) fewest = std::min(fewest, one.bits);
+  return fewest;
+}
+
 std::string model_name(const Options& options) {
   if (options.file.empty()) return options.network;
   return std::filesystem::path(options.file).filename().string();
@@ -170,7 +177,7 @@ void complete(const CLI::App& app, Options& o) {
   if ((o.epochs == 0 && !has_trained_weights(o)) || o.batch_statistics) {
     o.quantize.batch_norm = BatchNormMode::statistics;
   }
-  if (o.task == Task::regression && o.data.ends_with(".csv")) o.data_options.numbers = true;
+  if (o.task == Task::regression && is_csv_name(o.data)) o.data_options.numbers = true;
   reconcile_network(app, o);
   if (o.shards > o.batch) {
     throw CLI::ValidationError(
@@ -315,6 +322,9 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.shift > 0) result["--shift"] = fmt::format("{}", options.shift);
   if (options.quantize.weight_bits != 8) {
     result["--weight-bits"] = fmt::format("{}", options.quantize.weight_bits);
+  }
+  for (const LayerBits& one : options.layer_bits) {
+    result["--layer-bits"] += fmt::format("{}={},", one.layer, one.bits);
   }
   if (options.quantize.full_weight_grid) result["--full-grid"] = "yes";
   if (options.quantize.activation_bits != 8) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/compress/layer_flash.h>
 #include <octet/core/shape.h>
 #include <octet/layers/layer.h>
 #include <octet/layers/quantize/quantize_config.h>
@@ -136,6 +137,8 @@ struct Options {
   int threads = 0;
   /// How the model is quantized.
   QuantizeOptions quantize;
+  /// Layers whose weights have other bits than `quantize` says.
+  std::vector<LayerBits> layer_bits;
   /// Whether the command line has chosen scales: no recipe changes them then.
   bool scales_chosen = false;
   /// Training examples that ranges are measured on; none: as TrainerOptions::calibration_batches.
@@ -181,6 +184,14 @@ bool has_trained_weights(const Options& options);
 inline bool searches_bits(const Options& options) {
   return options.flash.has_value() || options.max_drop.has_value();
 }
+
+/// Whether layers may have weights of different bits.
+inline bool mixes_bits(const Options& options) {
+  return searches_bits(options) || !options.layer_bits.empty();
+}
+
+/// The fewest bits that options give weights of a layer, a search aside.
+int fewest_weight_bits(const Options& options);
 
 /// The name of the network or of the model's file, for titles.
 std::string model_name(const Options& options);

@@ -76,9 +76,10 @@ class Run {
   bool train() {
     Model model = application_.make_model(options_, data_.train);
     const std::string made = application_.model_text ? application_.model_text() : "";
-    check_flash(options_, model, options_.quantize);
+    const Model told = with_layer_bits(options_, model);
+    check_flash(options_, told, options_.quantize);
     // What cannot be quantized so is refused before it is trained.
-    const Model planned = quantize_model(model, options_.quantize);
+    const Model planned = quantize_model(told, options_.quantize);
     if (options_.packed) require_packed_weights(planned, parse_target(options_.target));
     // Data that the model does not take is refused before begin() moves what an earlier run left.
     if (!options_.file.empty()) static_cast<void>(evaluate_outputs(model, data_.test.head(1)));
@@ -87,6 +88,8 @@ class Run {
     show(screen_, made);
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
+    // Files in float do not say the bits: what is trained further from them may have others.
+    model = with_layer_bits(options_, std::move(model));
     set_searched_bits(model);
     Model quantized = quantize_model(model, options_.quantize);
     show(screen_, quantized.summary());
@@ -94,7 +97,7 @@ class Run {
     if (options_.backward != Backward::float32) {
       show(screen_, backward_text(quantized, options_.backward));
     }
-    if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
+    if (mixes_bits(options_)) results_.flash = flash_by_layer(quantized);
     if (options_.qat_epochs > 0 || !options_.only_quantizes) {
       show(screen_, fmt::format("quantized training: {}\n",
                                 to_string(QatRecipe{options_.quantize, options_.qat_lr})));
@@ -268,7 +271,7 @@ class Run {
       if (!float_model_is_given() && (options_.control || !options_.report.empty())) {
         trainer.save_checkpoint(checkpoint);
       }
-      if (searches_bits(options_)) search(model);
+      if (searches_bits(options_)) search(with_layer_bits(options_, model));
     } else if (needs_control() && !float_model_is_given()) {
       trainer.load_checkpoint(checkpoint);
     }
@@ -293,7 +296,7 @@ class Run {
   void set_searched_bits(Model& model) const {
     if (!searches_bits(options_)) return;
     for (const auto& layer : model.layers()) {
-      if (!layer->weights()) continue;
+      if (!is_searched(*layer)) continue;
       const auto bits = static_cast<int>(run_.kept("float", kept_bits(layer->name())));
       set_weight_bits(model, {{layer->name(), bits}});
     }

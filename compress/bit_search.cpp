@@ -50,17 +50,6 @@ void check_options(const BitSearchOptions& options, const Dataset& data) {
   }
 }
 
-/// Whether the layer says itself how many bits it has.
-bool has_own_bits(const Layer& layer) {
-  return layer.annotation() != nullptr || layer.quantization().weight_bits.has_value();
-}
-
-/// Whether the bits of a layer are to be found: of one with a kernel that does not say them. (A
-/// BatchNorm that becomes a layer of its own has a kernel too, and the 8 bits of the model.)
-bool is_searched(const Layer& layer) {
-  return layer.weights() && !has_own_bits(layer) && !layer.quantization().in_float;
-}
-
 /// Bits are the layers' own affair; all others have 8.
 QuantizeOptions with_8_bits(QuantizeOptions options) {
   options.weight_bits = kMostWeightBits;
@@ -378,6 +367,11 @@ class Search {
 };
 
 }  // namespace
+
+bool is_searched(const Layer& layer) {
+  const LayerQuantization& own = layer.quantization();
+  return layer.weights() && layer.annotation() == nullptr && !own.weight_bits && !own.in_float;
+}
 
 std::vector<LayerBits> BitSearch::chosen_bits() const {
   std::vector<LayerBits> result;

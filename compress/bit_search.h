@@ -150,6 +150,10 @@ BitSearch search_bits(const Model& model, const Dataset& data, std::int64_t budg
 BitSearch search_bits_for_drop(const Model& model, const Dataset& data, double points,
                                const BitSearchOptions& options = {});
 
+/// Whether search_bits() chooses the bits of a layer: one with a kernel that does not say them. (A
+/// BatchNorm that becomes a layer of its own has a kernel too.)
+bool is_searched(const Layer& layer);
+
 /// The smallest budget that search_bits() takes for a built model, trained or not. Throws as
 /// search_bits() does.
 std::int64_t least_flash(const Model& model, const BitSearchOptions& options = {});

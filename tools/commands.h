@@ -186,6 +186,7 @@ struct VerifyOptions {
   DataOptions data_options;
   std::size_t random = 0;
   bool layers = false;
+  int threads = 0;
   bool json = false;
 };
 

@@ -138,9 +138,10 @@ void add_predict(CLI::App& app, int& exit_code) {
       ->required()
       ->check(named());
   command
-      ->add_option("FILES", options->files,
-                   "Pictures (.jpg, .png, .bmp), sounds (.wav), records or windows of them (.csv), "
-                   "series (.ts), arrays (.npy, .npz, IDX)")
+      ->add_option(
+          "FILES", options->files,
+          "Pictures (.jpg, .png, .bmp), sounds (.wav), records or windows of them (.csv, .tsv), "
+          "series (.ts), arrays (.npy, .npz, IDX)")
       ->required()
       ->check(named());
   add_contract(*command, options->model.contract, "",
@@ -319,6 +320,7 @@ void add_verify(CLI::App& app, int& exit_code) {
              fmt::format("N samples of random values; the default, with N = {}", kDefaultSamples))
       ->excludes(data);
   command->add_flag("--layers", options->layers, "Compares every layer, not the outputs alone");
+  add_threads(*command, options->threads);
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options, &exit_code] {
     if (!verify(*options)) exit_code = 1;

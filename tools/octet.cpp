@@ -42,7 +42,8 @@ std::shared_ptr<octet::application::Options> add_training(
   command.get_option("--data")->required()->description(
       "Examples, whose format is told by names: a folder of IDX files (MNIST, Fashion-MNIST, ...), "
       "of CIFAR-10, of .npy arrays, or of images, .wav or .csv files by class; "
-      "a .csv or .ts file; or an .npz file of arrays x and y, or with an array for each input and, "
+      "a .csv, .tsv or .ts file; or an .npz file of arrays x and y, or with an array for each "
+      "input and, "
       "as "
       "targets, for each output of FILE, by their names in the files that are written");
   command.get_option("--out")->required()->default_str("");

@@ -26,7 +26,7 @@ namespace {
 QatRecipe recipe_of(const Model& model, const application::Options& options) {
   constexpr int kFewestBits = 2;
   QuantizeOptions quantize = options.quantize;
-  if (searches_bits(options)) quantize.weight_bits = kFewestBits;
+  quantize.weight_bits = searches_bits(options) ? kFewestBits : fewest_weight_bits(options);
   return qat_recipe(model, quantize);
 }
 

@@ -166,6 +166,7 @@ void print_text(const VerifyOptions& options, const Models& models,
 }  // namespace
 
 bool verify(const VerifyOptions& options) {
+  if (options.threads > 0) set_num_threads(options.threads);
   const Models models = open_both(options);
   bool layers = options.layers;
   for (std::size_t i = 0; i < 2; ++i) {

@@ -78,6 +78,30 @@ TEST_F(MnistQatFlash, TrainsTheBitsThatFitAndShowsThem) {
                                           fs::file_size(path("out/mnist_int8.tflite"))));
 }
 
+TEST_F(MnistQatFlash, ALayerHasTheBitsThatItIsGiven) {
+  const ProcessResult result =
+      mnist_qat(run("out") + Arguments{"--weight-bits", "2", "--layer-bits", "dense_2=4,dense=3"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto m = metrics("out");
+  EXPECT_EQ(m.at("bits"), (nlohmann::json{{"dense", 3}, {"dense_1", 2}, {"dense_2", 4}}));
+  expect_codes_of_bits(read_tflite(path("out/mnist_int8.tflite")), m.at("bits"));
+  EXPECT_EQ(m.at("differing_predictions"), 0);
+  expect_mentions(result.out, fmt::format("{}\n", m.at("shipped_bytes").dump()));
+  expect_failure(
+      mnist_qat(run("none") + Arguments{"--layer-bits", "output=8"}), 2,
+      "--layer-bits: expected a layer with weights, dense, dense_1, dense_2, found 'output'");
+  EXPECT_FALSE(fs::exists(path("none/checkpoints/last.ckpt")));
+}
+
+TEST_F(MnistQatFlash, ASearchLeavesLayersThatAreGivenBits) {
+  const Arguments given = run("out") + Arguments{"--flash", "1500", "--layer-bits", "dense_2=8"};
+  const ProcessResult result = mnist_qat(given);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(metrics("out").at("bits").at("dense_2"), 8);
+  EXPECT_LE(metrics("out").at("shipped_bytes"), 1500);
+  EXPECT_TRUE(text_of(path("out/bits.csv")).find(",chosen,dense,dense_1\n") != std::string::npos);
+}
+
 TEST_F(MnistQatFlash, TheBytesDoNotDependOnThreads) {
   for (const char* threads : {"1", "2"}) {
     ASSERT_EQ(

@@ -19,7 +19,8 @@ TEST(MnistQatUsage, HelpAndVersion) {
       "--data --out --epochs --qat-epochs --batch --lr --qat-lr --qat-schedule --hidden --seed "
       "--threads --per-channel --tfmot-ranges --rounding --checkpoint-dir --resume --log-level "
       "--no-progress --json --simulation --profile --help --version 256,128 --network lenet5 "
-      "--target cmsis-nn --packed --scales --weight-bits --activation-bits --flash --max-drop "
+      "--target cmsis-nn --packed --scales --weight-bits --layer-bits --activation-bits --flash "
+      "--max-drop "
       "--batch-statistics --count-oscillations --freeze-oscillations";
   for (const std::string& option : words_of(options)) expect_mentions(help.out, option);
 }
@@ -42,6 +43,7 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
       {"--network", "lenet ''"},
       {"--log-level", "loud"},
       {"--weight-bits", "1 9"},
+      {"--layer-bits", "dense dense= dense=1 dense=9 =4 dense=4,dense=5"},
       {"--activation-bits", "1 9 17"},
       {"--scales", "pact"},
       {"--dropout", "1"},
@@ -102,6 +104,8 @@ TEST(MnistQatUsage, FewBitsChooseLearnedScalesAndTheirRate) {
            {{"--weight-bits", "5"}, false, 1e-4F},
            {{"--weight-bits", "4"}, true, 1e-3F},
            {{"--weight-bits", "2"}, true, 1e-3F},
+           {{"--layer-bits", "dense=8,dense_1=4"}, true, 1e-3F},
+           {{"--layer-bits", "dense=5"}, false, 1e-4F},
            {{"--activation-bits", "4"}, true, 1e-3F},
            {{"--activation-bits", "16"}, false, 1e-4F},
            {{"--weight-bits", "4", "--activation-bits", "16"}, true, 1e-3F},

@@ -343,6 +343,10 @@ TEST_F(OctetTrain, TheTaskChoosesTheEndOfANetwork) {
                    "--out", path("on"), "--epochs", "1", "--qat-epochs", "0"},
                   plain_environment()));
   EXPECT_FALSE(metrics("on").contains("classes"));
+  expect_one_error(run_process({OCTET_TOOL, "train", "--network", "lenet5", "--data",
+                                path("numbers"), "--out", path("none")},
+                               plain_environment()),
+                   2, "--network lenet5: expected images or sequences, found examples [2]");
 
   write_arrays(
       path("places"), [](float value) { return value; }, "(300, 3, 1)");

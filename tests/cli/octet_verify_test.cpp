@@ -145,7 +145,8 @@ TEST_F(OctetVerify, ACheckpointAndItsFilesAgree) {
     EXPECT_EQ(layers.at("total").at("differing"), 0);
     EXPECT_EQ(layers.at("layers").size(), 6U);
     EXPECT_EQ(layers.at("layers")[1].at("name"), "dense/linear");
-    const json outputs = verify_json({path(file), path("c.ckpt"), "--random", "77"}, 0);
+    const json outputs =
+        verify_json({path(file), path("c.ckpt"), "--random", "77", "--threads", "1"}, 0);
     EXPECT_EQ(outputs.at("samples"), 77);
     EXPECT_EQ(outputs.at("total").at("compared"), 77 * 4);
     EXPECT_FALSE(outputs.contains("layers"));

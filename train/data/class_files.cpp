@@ -31,16 +31,11 @@ bool ends_in(const std::string& name, const Endings& endings) {
 bool is_document(const std::string& name, const Endings& examples) {
   static const Endings documents = {".md", ".rst",   ".pdf",  ".html",
                                     ".py", ".ipynb", ".yaml", ".yml"};
-  static const Endings texts = {".txt", ".json", ".xml", ".csv"};
+  static const Endings texts = {".txt", ".json", ".xml", ".csv", ".tsv"};
   static const Endings names = {"readme", "license", "notice"};
   const bool are_texts = std::ranges::find(examples, ".csv") != examples.end();
   return ends_in(name, documents) || (!are_texts && ends_in(name, texts)) ||
          std::ranges::find(names, lower_case(name)) != names.end();
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code failure;
-  return fs::is_regular_file(path, failure);
 }
 
 bool is_folder(const fs::path& path) {

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
+#include <octet/core/text.h>
 #include <octet/train/data/class_files.h>
 #include <octet/train/data/class_names.h>
 #include <octet/train/data/csv_data.h>
@@ -24,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string_view>& csv_endings() {
-  static const std::vector<std::string_view> endings = {".csv"};
+  static const std::vector<std::string_view> endings = {".csv", ".tsv"};
   return endings;
 }
 
@@ -272,6 +273,13 @@ LoadedData load_csv_data(const fs::path& file, const DataOptions& options) {
   LoadedData data = CsvExamples(file.string(), rows, options, skipped).read(set_name(file));
   data.skipped = skipped.texts();
   return data;
+}
+
+bool is_csv_name(std::string_view name) {
+  std::string ending = lower_case(name);
+  if (ending.ends_with(".gz")) ending.resize(ending.size() - 3);
+  return std::ranges::any_of(csv_endings(),
+                             [&](std::string_view one) { return ending.ends_with(one); });
 }
 
 bool is_csv_folder(const fs::path& folder) { return holds_files(folder, csv_endings()); }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
@@ -36,6 +37,9 @@ std::string numbers_hint(const Dataset& data);
 /// does not have as one that is `known` to be read as nothing.
 void require_known_columns(const std::string& file, const std::vector<std::string>& unused,
                            const std::vector<std::string>& known, const std::string& as_in);
+
+/// Whether a name ends in .csv or .tsv, also in front of .gz.
+bool is_csv_name(std::string_view name);
 
 /// Whether load_csv_folder() finds files there.
 bool is_csv_folder(const std::filesystem::path& folder);

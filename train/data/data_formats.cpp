@@ -33,13 +33,6 @@ bool holds(const fs::path& folder, bool (*is_one)(std::string_view name)) {
   return std::ranges::any_of(names, [&](const std::string& name) { return is_one(name); });
 }
 
-bool is_file_ending(const fs::path& path, std::string_view ending) {
-  std::error_code failure;
-  const std::string name = lower_case(path.filename().string());
-  return fs::is_regular_file(path, failure) &&
-         (name.ends_with(ending) || name.ends_with(std::string(ending) + ".gz"));
-}
-
 bool is_idx_name(std::string_view name) {
   return (name.starts_with("train-") || name.starts_with("t10k-")) &&
          (name.ends_with("-ubyte") || name.ends_with("-ubyte.gz"));
@@ -192,17 +185,20 @@ std::span<const DataFormat> data_formats() {
       },
       DataFormat{
           .name = "CSV",
-          .looks = "a .csv file",
+          .looks = "a .csv or .tsv file",
           .takes =
               with_signals(with_skips({"target-column", "numbers", "group-column", "weight-column",
                                        "columns", "ignore", "window", "hop", "class-names"})),
-          .recognizes = [](const fs::path& path) { return is_file_ending(path, ".csv"); },
+          .recognizes =
+              [](const fs::path& path) {
+                return is_file(path) && is_csv_name(path.filename().string());
+              },
           .two_axes = ExampleKind::sequence,
           .load = load_csv_data,
       },
       DataFormat{
           .name = "CSV folder",
-          .looks = "a folder of .csv files by class",
+          .looks = "a folder of .csv or .tsv files by class",
           .takes = with_signals(with_skips({"columns", "ignore", "window", "hop", "class-names",
                                             "class-from", "length", "padding"})),
           .recognizes = is_csv_folder,
@@ -233,7 +229,10 @@ std::span<const DataFormat> data_formats() {
           .name = ".ts",
           .looks = "a .ts file",
           .takes = with_signals(with_skips({"class-names", "length", "padding"})),
-          .recognizes = [](const fs::path& path) { return is_file_ending(path, ".ts"); },
+          .recognizes =
+              [](const fs::path& path) {
+                return is_file(path) && is_ts_name(lower_case(path.filename().string()));
+              },
           .two_axes = ExampleKind::sequence,
           .load =
               [](const fs::path& path, const DataOptions& options) {

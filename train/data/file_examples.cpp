@@ -241,11 +241,11 @@ FileExamples array_examples(const std::string& name, const NpyArray& array,
 FileExamples read_file_examples(const fs::path& file, const DataDescription& description) {
   using Read = FileExamples (*)(const fs::path&, const DataDescription&);
   static constexpr std::pair<std::string_view, Read> kReaders[] = {
-      {".jpg", image_example},    {".jpeg", image_example}, {".png", image_example},
-      {".bmp", image_example},    {".wav", sound_example},  {".csv", csv_examples},
-      {".csv.gz", csv_examples},  {".npy", npy_examples},   {".npy.gz", npy_examples},
-      {".ts", ts_examples},       {".ts.gz", ts_examples},  {"-ubyte", idx_examples},
-      {"-ubyte.gz", idx_examples}};
+      {".jpg", image_example},   {".jpeg", image_example},  {".png", image_example},
+      {".bmp", image_example},   {".wav", sound_example},   {".csv", csv_examples},
+      {".csv.gz", csv_examples}, {".tsv", csv_examples},    {".tsv.gz", csv_examples},
+      {".npy", npy_examples},    {".npy.gz", npy_examples}, {".ts", ts_examples},
+      {".ts.gz", ts_examples},   {"-ubyte", idx_examples},  {"-ubyte.gz", idx_examples}};
   const std::string name = lower_case(file.filename().string());
   for (const auto& [ending, read] : kReaders) {
     if (!name.ends_with(ending)) continue;
@@ -259,10 +259,10 @@ FileExamples read_file_examples(const fs::path& file, const DataDescription& des
     throw FormatError(fmt::format("{}: expected examples {}, as the model was trained on, found {}",
                                   file.string(), description.shape.to_string(), found.to_string()));
   }
-  throw InvalidArgument(
-      fmt::format("{}: expected a name that ends in .jpg, .jpeg, .png, .bmp, .wav, .csv, .npy, .ts "
-                  "or -ubyte, or an .npz file",
-                  file.string()));
+  throw InvalidArgument(fmt::format(
+      "{}: expected a name that ends in .jpg, .jpeg, .png, .bmp, .wav, .csv, .tsv, .npy, .ts "
+      "or -ubyte, or an .npz file",
+      file.string()));
 }
 
 }  // namespace octet

@@ -26,8 +26,8 @@ struct FileExamples {
 /// one channel;
 /// - a `.wav` file is one sound, cut or padded to the length, turned into features by the front
 /// end;
-/// - the records of a `.csv` file, or windows of them, are one example each; without windows the
-/// file
+/// - the records of a `.csv` or `.tsv` file, or windows of them, are one example each; without
+/// windows the file
 ///   is one where the model takes sequences and was not trained on the format "CSV". Columns are
 ///   found by their names, and a file may have more of them: the target, for one;
 /// - a `.npy` file, and an IDX file of images, holds one example, or several along its first axis;

@@ -18,4 +18,9 @@ std::vector<std::string> names_in(const std::filesystem::path& path) {
   return names;
 }
 
+bool is_file(const std::filesystem::path& path) {
+  std::error_code failure;
+  return std::filesystem::is_regular_file(path, failure);
+}
+
 }  // namespace octet

@@ -10,4 +10,7 @@ namespace octet {
 /// point; none where `path` is no folder that can be read.
 std::vector<std::string> names_in(const std::filesystem::path& path);
 
+/// Whether `path` is a file, or a link to one; false also where that cannot be told.
+bool is_file(const std::filesystem::path& path);
+
 }  // namespace octet

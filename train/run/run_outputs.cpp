@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/json_text.h>
+#include <octet/train/data/names_in.h>
 #include <octet/train/run/run_outputs.h>
 
 #include <algorithm>
@@ -35,11 +36,6 @@ void remove_folder(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
   if (error) fail_to("remove", path, error.value());
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
 }
 
 /// The names in "files" of a metrics.json; none where it is damaged or of an earlier version.

@@ -106,7 +106,7 @@ TEST_F(FileExamplesTest, SoundsBecomeFeaturesAsInTraining) {
 
 TEST_F(FileExamplesTest, ColumnsAreFoundByTheirNames) {
   write("a.csv", "x,t,y,kind\n1,0,2,a\n3,0,4,b\n5,1,6,a\n7,1,8,b\n");
-  const fs::path file = write("b.csv", "y,z,x\n2,0,1\n4,0,3\n6,0,5\n");
+  const fs::path file = write("b.tsv", "y\tz\tx\n2\t0\t1\n4\t0\t3\n6\t0\t5\n");
   const DataDescription rows = described("a.csv", {.target_column = "kind", .ignored = {"t"}});
   EXPECT_EQ(rows.options.columns, (std::vector<std::string>{"x", "y"}));
   const FileExamples found = read_file_examples(file, rows);

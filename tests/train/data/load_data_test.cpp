@@ -23,7 +23,12 @@ namespace fs = std::filesystem;
 using LoadData = DataFolder;
 
 TEST_F(LoadData, TellsFormatsByNamesInLettersOfAnyCase) {
-  EXPECT_EQ(load_data(write("ROWS.Csv", text("a,kind\n1,x\n2,y\n"))).train.size(), 2U);
+  for (const char* name : {"ROWS.Csv", "rows.TSV"}) {
+    EXPECT_EQ(load_data(write(name, text("a\tkind\n1\tx\n2\ty\n"))).train.size(), 2U) << name;
+  }
+  write("tabs/up/a.tsv", text("a\tb\n1\t2\n"));
+  write("tabs/down/a.tsv", text("b\ta\n3\t4\n"));
+  EXPECT_EQ(load_data(folder("tabs")).train.example_shape(), (Shape{1, 2}));
 }
 
 TEST_F(LoadData, TellsFormatsByNames) {
