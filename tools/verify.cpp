@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/application/data.h>
 #include <octet/core/error.h>
+#include <octet/core/parallel.h>
 #include <octet/core/random.h>
 #include <octet/deploy/example_metadata.h>
 #include <octet/deploy/tflite/reader.h>

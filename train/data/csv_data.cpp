@@ -232,7 +232,7 @@ FolderPart read_part(const fs::path& folder, const std::vector<ClassFile>& files
                file.class_name, name);
       part.groups.push_back(groups[i]);
       const std::string line = fmt::format(", line {}", rows.lines[start]);
-      names.push_back(options.window > 0 ? name + line : name);
+      names.emplace_back(options.window > 0 ? name + line : name);
     }
   }
   require_read(folder.string(), set ? 1 : 0);

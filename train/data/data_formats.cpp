@@ -78,7 +78,7 @@ std::vector<std::string_view> with_split(std::vector<std::string_view> own) {
 
 /// Options of a format of which single examples may be left out.
 std::vector<std::string_view> with_skips(std::vector<std::string_view> own) {
-  own.push_back("skip-bad");
+  own.emplace_back("skip-bad");
   return with_split(std::move(own));
 }
 
