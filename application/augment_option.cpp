@@ -8,9 +8,7 @@
 #include <octet/core/error.h>
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <set>
-#include <string_view>
 
 #include "data.h"
 
@@ -27,16 +25,12 @@ Augmentation augmentation_of(const std::string& text) {
     Augmentation result;
     std::set<std::string> names;
     for (const std::string& word : command_line::split_at_commas(text)) {
-      const std::size_t at = word.find('=');
-      const auto value = at == std::string::npos
-                             ? std::nullopt
-                             : command_line::number_in<double>(
-                                   Real{-1e9, 1e9}, std::string_view(word).substr(at + 1));
+      const auto [name, number] = command_line::name_and_value(word);
+      const auto value = command_line::number_in<double>(Real{-1e9, 1e9}, number);
       if (!value) {
         throw InvalidArgument(fmt::format(
             "expected a .json file or NAME=NUMBER, with commas between, found {}", text));
       }
-      const std::string name = word.substr(0, at);
       if (!names.insert(name).second) {
         throw InvalidArgument(fmt::format("expected each name once, found {} twice", name));
       }

@@ -24,10 +24,8 @@ std::map<std::string, std::string> values_by_output(const char* option,
                                                     const std::vector<OutputName>& outputs) {
   std::map<std::string, std::string> values;
   for (const std::string& text : given) {
-    // Names may hold the sign, values do not.
-    const std::size_t at = text.rfind('=');
-    const std::string name = text.substr(0, at);
-    if (at == std::string::npos || std::ranges::count(outputs, name, &OutputName::tensor) == 0) {
+    const auto [name, value] = command_line::name_and_value(text);
+    if (value.empty() || std::ranges::count(outputs, name, &OutputName::tensor) == 0) {
       std::vector<std::string> names;
       names.reserve(outputs.size());
       for (const OutputName& output : outputs) names.push_back(printable(output.tensor));
@@ -35,7 +33,7 @@ std::map<std::string, std::string> values_by_output(const char* option,
           fmt::format("{}: expected NAME=VALUE with an output of the model, {}, as NAME, found {}",
                       option, fmt::join(names, " or "), printable(text)));
     }
-    if (!values.emplace(name, text.substr(at + 1)).second) {
+    if (!values.emplace(name, value).second) {
       throw command_line::UsageError(
           fmt::format("{}: expected one value for output {}, found two", option, printable(name)));
     }

@@ -8,8 +8,6 @@
 #include <octet/layers/quantize/backward.h>
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 

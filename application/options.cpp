@@ -324,7 +324,8 @@ std::map<std::string, std::string> defining_options(const Options& options) {
     result["--weight-bits"] = fmt::format("{}", options.quantize.weight_bits);
   }
   for (const LayerBits& one : options.layer_bits) {
-    result["--layer-bits"] += fmt::format("{}={},", one.layer, one.bits);
+    std::string& text = result["--layer-bits"];
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", one.layer, one.bits);
   }
   if (options.quantize.full_weight_grid) result["--full-grid"] = "yes";
   if (options.quantize.activation_bits != 8) {

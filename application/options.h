@@ -185,11 +185,6 @@ inline bool searches_bits(const Options& options) {
   return options.flash.has_value() || options.max_drop.has_value();
 }
 
-/// Whether layers may have weights of different bits.
-inline bool mixes_bits(const Options& options) {
-  return searches_bits(options) || !options.layer_bits.empty();
-}
-
 /// The fewest bits that options give weights of a layer, a search aside.
 int fewest_weight_bits(const Options& options);
 

@@ -1,5 +1,7 @@
 #include "quantization_options.h"
 
+#include <octet/command_line/text.h>
+#include <octet/compress/layer_flash.h>
 #include <octet/core/printable.h>
 #include <octet/core/quant/target.h>
 #include <octet/layers/quantize/backward.h>
@@ -15,24 +17,20 @@ namespace {
 using command_line::Count;
 using command_line::Real;
 
-constexpr Count kWeightBits{2, 8};
+constexpr Count kWeightBits{kLeastWeightBits, kMostWeightBits};
 constexpr Count kBytes{1, std::numeric_limits<std::int64_t>::max()};
 
 /// Reads "conv2d=8" and the like.
 std::vector<LayerBits> layer_bits_of(const std::vector<std::string>& texts) {
   std::vector<LayerBits> result;
   for (const std::string& text : texts) {
-    // Names may hold the sign, numbers do not.
-    const std::size_t at = text.rfind('=');
-    const auto bits = at == std::string::npos
-                          ? std::nullopt
-                          : command_line::number_in<int>(kWeightBits, text.substr(at + 1));
-    if (!bits || at == 0) {
+    const auto [name, number] = command_line::name_and_value(text);
+    const auto bits = command_line::number_in<int>(kWeightBits, number);
+    if (!bits || name.empty()) {
       throw CLI::ValidationError(
           "--layer-bits", fmt::format("expected NAME=N, the name of a layer and {}, found {}",
                                       command_line::in_words(kWeightBits), printable(text)));
     }
-    const std::string name = text.substr(0, at);
     if (std::ranges::count(result, name, &LayerBits::layer) > 0) {
       throw CLI::ValidationError(
           "--layer-bits",

@@ -225,7 +225,7 @@ std::string metrics_json(const Options& options, const Results& r) {
   }
   if (options.flash) metrics["flash"] = *options.flash;
   if (options.max_drop) metrics["max_drop"] = *options.max_drop;
-  if (mixes_bits(options)) metrics["shipped_bytes"] = bytes_of(r.flash);
+  if (!r.flash.empty()) metrics["shipped_bytes"] = bytes_of(r.flash);
   for (const LayerFlash& layer : r.flash) metrics["bits"][layer.layer] = layer.bits;
   for (const LayerDifference& layer : r.layer_differences.layers) {
     metrics["layer_differences"].push_back({{"name", layer.name},
@@ -280,7 +280,7 @@ std::string final_report(const Application& application, const Options& options,
     text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                         stem, *r.c_flash_bytes, *r.c_ram_bytes);
   }
-  if (mixes_bits(options)) text += flash_table(options, r.flash);
+  if (!r.flash.empty()) text += flash_table(options, r.flash);
   if (options.flash) {
     text += fmt::format(
         "the budget counts weights, biases and scales as C source holds them; the .tflite file "

@@ -97,7 +97,9 @@ class Run {
     if (options_.backward != Backward::float32) {
       show(screen_, backward_text(quantized, options_.backward));
     }
-    if (mixes_bits(options_)) results_.flash = flash_by_layer(quantized);
+    if (searches_bits(options_) || !options_.layer_bits.empty()) {
+      results_.flash = flash_by_layer(quantized);
+    }
     if (options_.qat_epochs > 0 || !options_.only_quantizes) {
       show(screen_, fmt::format("quantized training: {}\n",
                                 to_string(QatRecipe{options_.quantize, options_.qat_lr})));

@@ -17,6 +17,12 @@ std::vector<std::string> split_at_commas(std::string_view text) {
   return words;
 }
 
+NameAndValue name_and_value(const std::string& text) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos) return {};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
 std::string read_text(const std::filesystem::path& file) {
   const std::vector<std::uint8_t> bytes = read_file(file);
   return {bytes.begin(), bytes.end()};

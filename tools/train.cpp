@@ -3,6 +3,7 @@
 #include <octet/application/network.h>
 #include <octet/application/run.h>
 #include <octet/command_line/text.h>
+#include <octet/compress/layer_flash.h>
 #include <octet/core/error.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/lower.h>
@@ -24,9 +25,8 @@ namespace {
 
 /// What suits a model of a file: a search may give its layers few bits.
 QatRecipe recipe_of(const Model& model, const application::Options& options) {
-  constexpr int kFewestBits = 2;
   QuantizeOptions quantize = options.quantize;
-  quantize.weight_bits = searches_bits(options) ? kFewestBits : fewest_weight_bits(options);
+  quantize.weight_bits = searches_bits(options) ? kLeastWeightBits : fewest_weight_bits(options);
   return qat_recipe(model, quantize);
 }
 

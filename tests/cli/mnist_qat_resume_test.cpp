@@ -302,26 +302,27 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
     }
     return mnist_qat(arguments + option + Arguments{"--resume"});
   };
-  for (const std::string line : {"--epochs 3",
-                                 "--batch 33",
-                                 "--lr 0.02",
-                                 "--qat-lr 0.02",
-                                 "--hidden 12,8",
-                                 "--seed 1",
-                                 "--per-channel",
-                                 "--tfmot-ranges",
-                                 "--weight-bits 5",
-                                 "--layer-bits dense=5",
-                                 "--activation-bits 5",
-                                 "--batch-norm",
-                                 "--batch-statistics",
-                                 "--dropout 0.1",
-                                 "--input-dropout 0.1",
-                                 "--shift 1",
-                                 "--full-grid",
-                                 "--scales lsq",
-                                 "--count-oscillations",
-                                 "--rounding double"}) {
+  const std::vector<std::string> lines = {"--epochs 3",
+                                          "--batch 33",
+                                          "--lr 0.02",
+                                          "--qat-lr 0.02",
+                                          "--hidden 12,8",
+                                          "--seed 1",
+                                          "--per-channel",
+                                          "--tfmot-ranges",
+                                          "--weight-bits 5",
+                                          "--layer-bits dense=5",
+                                          "--activation-bits 5",
+                                          "--batch-norm",
+                                          "--batch-statistics",
+                                          "--dropout 0.1",
+                                          "--input-dropout 0.1",
+                                          "--shift 1",
+                                          "--full-grid",
+                                          "--scales lsq",
+                                          "--count-oscillations",
+                                          "--rounding double"};
+  for (const std::string& line : lines) {
     const Arguments option = words_of(line);
     expect_failure(resume_with(option), 1, "the checkpoint was made with " + option.front());
   }

@@ -121,6 +121,15 @@ TEST_F(CsvData, TheFirstLineSaysWhatSeparates) {
   expect_mentions(refused("x;y\n1,5;a\n"), "'x': expected a finite number, found '1,5'");
 }
 
+TEST(CsvName, EndsInCsvOrTsvAlsoInFrontOfGz) {
+  for (const char* name : {"a.csv", "A.TSV", "a.csv.gz", "b/a.Tsv.GZ"}) {
+    EXPECT_TRUE(is_csv_name(name)) << name;
+  }
+  for (const char* name : {"", ".gz", "csv", "a.csv.zip", "a.txt", "a.ts"}) {
+    EXPECT_FALSE(is_csv_name(name)) << name;
+  }
+}
+
 TEST_F(CsvData, WhatIsRefusedIsNamed) {
   expect_mentions(refused("a,b\n1,caf\xE9\n"),
                   "line 2: expected the name of a class in UTF-8, found 'caf");
