@@ -8,13 +8,23 @@
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/layer_registry.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace octet {
 namespace {
 
 constexpr std::array kModes = {BatchNormMode::folded, BatchNormMode::statistics};
+
+constexpr float kLeastGamma = 0x1p-10F;
+
+/// gamma, whose elements next to 0 are small numbers of their sign.
+Tensor away_from_zero(const Tensor& gamma) {
+  const auto moved = [](float g) { return std::copysign(std::max(std::fabs(g), kLeastGamma), g); };
+  return detail::map(Work::map_floats, moved, gamma);
+}
 
 Tensor frozen_from_start(BatchNormMode mode) {
   return Tensor::scalar(mode == BatchNormMode::folded ? 1.0F : 0.0F);
@@ -112,24 +122,35 @@ std::optional<LayerWeights> FoldedBatchNorm::weights() const {
   return weights;
 }
 
-FoldedBatchNorm::Batch FoldedBatchNorm::run_batch(const Tensor& x) {
-  if (x.dim(0) == 0) {
+FoldedBatchNorm::BatchWeights FoldedBatchNorm::batch_weights() const {
+  const Tensor gamma = no_grad([&] { return away_from_zero(batch_norm_->gamma()); });
+  const Tensor inverse =
+      detail::inverse_deviations(batch_norm_->moving_variance(), batch_norm_->epsilon());
+  BatchWeights result{*layer_->weights(), no_grad([&] { return gamma * inverse; })};
+  result.weights.kernel =
+      detail::fold_batch_norm_on_demand(result.weights.kernel, {}, gamma, batch_norm_->beta(),
+                                        batch_norm_->moving_statistics(), batch_norm_->epsilon())
+          .kernel;
+  result.weights.bias = {};
+  return result;
+}
+
+Tensor FoldedBatchNorm::normalized_by_batch(const Tensor& z, const Tensor& multipliers,
+                                            FusedActivation clamp) {
+  if (z.dim(0) == 0) {
     throw InvalidArgument(
         fmt::format("layer \"{}\": expected a batch of at least one example to train on, found an "
                     "empty one",
                     name()));
   }
-  const LayerWeights own = *layer_->weights();
-  Batch batch;
-  batch.y = layer_->linear(x, own.kernel, {});
-  batch.statistics = channel_statistics(batch.y);
+  auto [y, statistics] = detail::batch_norm_training(z, batch_norm_->gamma(), batch_norm_->beta(),
+                                                     batch_norm_->epsilon(), clamp, multipliers);
   // A bias shifts the mean that inference takes off, and nothing else.
-  ChannelStatistics moved = batch.statistics;
-  if (own.bias.defined()) {
-    moved.mean = no_grad([&] { return moved.mean + own.bias; });
+  if (const Tensor bias = layer_->weights()->bias; bias.defined()) {
+    statistics.mean = no_grad([&, mean = statistics.mean] { return mean + bias; });
   }
-  batch_norm_->move_statistics(moved, batch.y.shape().without_dim(-1).size());
-  return batch;
+  batch_norm_->move_statistics(statistics, z.shape().without_dim(-1).size());
+  return y;
 }
 
 Tensor FoldedBatchNorm::normalized(const Tensor& x, const ForwardContext& context) {
@@ -138,12 +159,6 @@ Tensor FoldedBatchNorm::normalized(const Tensor& x, const ForwardContext& contex
   // A convolution of sequences has them as images of height 1.
   const Shape examples = batch_norm_->input_shape().with_batch(y.dim(0));
   return batch_norm_->forward(y.reshape(examples), context).reshape(y.shape());
-}
-
-Tensor FoldedBatchNorm::corrected(const Tensor& z, const Batch& batch) const {
-  return batch_norm_correction(z, batch.y, batch_norm_->gamma(), batch_norm_->beta(),
-                               batch.statistics, batch_norm_->moving_variance(),
-                               batch_norm_->epsilon());
 }
 
 LayerTensors FoldedBatchNorm::tensors() const {

@@ -30,8 +30,8 @@ BatchNormMode parse_batch_norm_mode(std::string_view name);
 /// being trained; weights() gives W' and b', which is what quantization and export see. In mode
 /// `statistics`, training normalizes by the mean and the variance of the batch and moves the moving
 /// ones as a BatchNorm does, until freeze() or set_trainable(false), also of the BatchNorm alone.
-/// quantize_model() makes these layers. (Jacob et al., CVPR 2018, section 3.2; Krishnamoorthi,
-/// 2018, section 3.2.2.)
+/// quantize_model() makes these layers. (Jacob et al., CVPR 2018, section 3.2; batches as in
+/// PyTorch's ConvBn2d.)
 class FoldedBatchNorm : public Layer {
  public:
   static constexpr std::string_view kType = "FoldedBatchNorm";
@@ -59,19 +59,21 @@ class FoldedBatchNorm : public Layer {
   /// Whether a forward pass normalizes by the statistics of its batch.
   bool uses_batch(const ForwardContext& context) const { return context.training() && !frozen(); }
 
-  /// The results of one batch before normalization, without the bias, and their statistics.
-  struct Batch {
-    Tensor y;
-    ChannelStatistics statistics;
+  /// What is trained on the statistics of a batch: the kernel W m, in the form of the layer with
+  /// the kernel and without a bias, and m [c], a constant. No gradient reaches gamma through it.
+  /// Where gamma is next to 0, m is that of a small gamma: normalizing divides by it.
+  struct BatchWeights {
+    LayerWeights weights;
+    Tensor multipliers;
   };
-  /// Runs the unfolded kernel on x and moves the statistics. Throws InvalidArgument for a batch
-  /// without examples.
-  Batch run_batch(const Tensor& x);
+  BatchWeights batch_weights() const;
+  /// Normalizes z, the result of `weights`, by the mean and the variance of z / m, clamps it, and
+  /// moves the moving statistics towards these. Throws InvalidArgument for a batch without
+  /// examples.
+  Tensor normalized_by_batch(const Tensor& z, const Tensor& multipliers, FusedActivation clamp);
   /// The layer as it was before it was folded, on the statistics of the batch x, before its
   /// activation.
   Tensor normalized(const Tensor& x, const ForwardContext& context);
-  /// batch_norm_correction() of z, the result of W' without a bias for the same x.
-  Tensor corrected(const Tensor& z, const Batch& batch) const;
 
   /// Returns the tensors of both layers, which are its parts, and the counter "batch_norm_frozen".
   LayerTensors tensors() const override;

@@ -53,15 +53,31 @@ struct Normalization {
 };
 
 Normalization normalization_of(const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                               const ChannelStatistics& statistics, float epsilon,
+                               const Tensor& mean, const Tensor& inverse,
                                FusedActivation activation) {
-  // The caller may go on to change the statistics before backward() reads them.
-  return {x.detach(),
-          gamma.detach(),
-          beta.detach(),
-          statistics.mean.detach().clone(),
-          inverse_deviations(statistics.variance, epsilon),
-          activation};
+  // The caller may go on to change the mean before backward() reads it.
+  return {x.detach(), gamma.detach(), beta.detach(), mean.detach().clone(), inverse, activation};
+}
+
+/// sign(m) / sqrt(variance + epsilon m^2), [c].
+Tensor inverse_deviations_of_multiples(const Tensor& variance, float epsilon,
+                                       const Tensor& multipliers) {
+  const auto inverse = [epsilon](float v, float m) {
+    const double of_squares = double{v} + double{epsilon} * double{m} * double{m};
+    return static_cast<float>(std::copysign(1.0 / std::sqrt(of_squares), double{m}));
+  };
+  return detail::map(Work::map_floats, inverse, variance, multipliers.detach());
+}
+
+/// The statistics of x / m from those of x.
+ChannelStatistics divided(const ChannelStatistics& of_x, const Tensor& multipliers) {
+  const auto mean = [](float x, float m) { return x / m; };
+  const auto variance = [](float x, float m) {
+    return static_cast<float>(double{x} / (double{m} * double{m}));
+  };
+  const Tensor m = multipliers.detach();
+  return {detail::map(Work::map_floats, mean, of_x.mean, m),
+          detail::map(Work::map_floats, variance, of_x.variance, m)};
 }
 
 /// The sums over all rows of g * n and of g, [2, c], as Passes::norm_sums has them. Calls
@@ -292,15 +308,20 @@ BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const 
 
 BatchNormResult detail::batch_norm_training(const Tensor& x, const Tensor& gamma,
                                             const Tensor& beta, float epsilon,
-                                            FusedActivation activation) {
+                                            FusedActivation activation, const Tensor& multipliers) {
   constexpr std::string_view kName = "batch_norm_training";
   check_operands(kName, x, gamma, beta, epsilon);
   if (rows_of(x) == 0) {
     throw InvalidArgument(fmt::format("{}: expected an input with at least one row, found {}",
                                       kName, x.shape().to_string()));
   }
+  if (multipliers.defined()) require_channels(kName, "multipliers", multipliers, x.dim(-1));
   ChannelStatistics statistics = channel_statistics(x);
-  const Normalization n = normalization_of(x, gamma, beta, statistics, epsilon, activation);
+  const Tensor inverse = multipliers.defined() ? inverse_deviations_of_multiples(
+                                                     statistics.variance, epsilon, multipliers)
+                                               : inverse_deviations(statistics.variance, epsilon);
+  const Normalization n = normalization_of(x, gamma, beta, statistics.mean, inverse, activation);
+  if (multipliers.defined()) statistics = divided(statistics, multipliers);
   return {record_normalized(kName, n, x, gamma, beta, Statistics::of_batch), std::move(statistics)};
 }
 
@@ -311,7 +332,8 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& 
   require_channels(kName, "a mean", statistics.mean, x.dim(-1));
   require_channels(kName, "a variance", statistics.variance, x.dim(-1));
   const Normalization n =
-      normalization_of(x, gamma, beta, statistics, epsilon, FusedActivation::none);
+      normalization_of(x, gamma, beta, statistics.mean,
+                       inverse_deviations(statistics.variance, epsilon), FusedActivation::none);
   return record_normalized(kName, n, x, gamma, beta, Statistics::constant);
 }
 

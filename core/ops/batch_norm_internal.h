@@ -8,7 +8,6 @@
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor.h>
 
-#include <cstddef>
 #include <string_view>
 
 namespace octet::detail {
@@ -17,8 +16,15 @@ namespace octet::detail {
 
 /// batch_norm_training() whose y is clamped as `activation` says, in the same pass; the gradient is
 /// 0 where it was. The same bits as the clamp as an op of its own.
+///
+/// With `multipliers` m [c], constants other than 0, x is m times what is normalized: y and the
+/// statistics are those of x / m, without a pass that divides, since
+///
+///     (x / m - mean(x) / m) / sqrt(variance(x) / m^2 + epsilon)
+///         = sign(m) (x - mean(x)) / sqrt(variance(x) + epsilon m^2)
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                                    float epsilon, FusedActivation activation);
+                                    float epsilon, FusedActivation activation,
+                                    const Tensor& multipliers = {});
 
 /// Throws InvalidArgument unless `found`, called `what`, is [channels].
 void require_channels(std::string_view operation, std::string_view what, const Tensor& found,
@@ -41,22 +47,5 @@ inline Index rows_of(const Tensor& x) { return x.shape().without_dim(-1).size();
 /// done(begin, end), where given, once the rows [begin, end) are read, from any thread.
 Tensor product_sums(const float* x, const float* g, Index rows, const ChannelBlocks& blocks,
                     FunctionRef<void(Index begin, Index end)> done = {});
-
-/// value(i, channel) for every element i of a tensor of `shape`.
-template <class Value>
-Tensor map_channels(const Shape& shape, Value value) {
-  Tensor result(shape);
-  const Index channels = shape[shape.rank() - 1];
-  const auto size = static_cast<std::size_t>(channels);
-  float* out = result.mutable_data();
-  parallel_for(static_cast<std::size_t>(shape.without_dim(-1).size()),
-               row_grain(Work::map_floats, channels), [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t row = begin; row < end; ++row) {
-                   float* __restrict to = out + row * size;
-                   for (std::size_t c = 0; c < size; ++c) to[c] = value(row * size + c, c);
-                 }
-               });
-  return result;
-}
 
 }  // namespace octet::detail

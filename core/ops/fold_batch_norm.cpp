@@ -8,7 +8,6 @@
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/tensor_internal.h>
 
-#include <cmath>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -17,11 +16,9 @@
 namespace octet {
 
 using detail::inverse_deviations;
-using detail::map_channels;
 using detail::product_sums;
 using detail::require_channels;
 using detail::require_epsilon;
-using detail::rows_of;
 using detail::TensorAccess;
 
 namespace {
@@ -129,58 +126,6 @@ Tensor fold_bias(const Tensor& bias, const Tensor& gamma, const Tensor& beta, co
   return record("fold_batch_norm", folded, {bias, gamma, beta}, backward);
 }
 
-/// What the backward pass of a correction reads again, per channel and in double.
-struct Correction {
-  Tensor gamma, mean, inverse, ratio;
-};
-
-/// The gradients of y and gamma of a correction, from the sums [2, c] of g z and of g.
-struct StatisticsGradients {
-  Tensor y;
-  Tensor gamma;
-};
-
-StatisticsGradients through_statistics(const Correction& n, const Tensor& y, const Tensor& sums) {
-  const auto channels = static_cast<std::size_t>(n.mean.size());
-  StatisticsGradients result{Tensor(), Tensor(n.mean.shape())};
-  // d y = slope (y - mean) + shift.
-  std::vector<float> slopes(channels);
-  std::vector<float> shifts(channels);
-  const auto rows = static_cast<double>(rows_of(y));
-  for (std::size_t c = 0; c < channels; ++c) {
-    const auto inverse = double{n.inverse.data()[c]};
-    const double scale = double{n.gamma.data()[c]} * inverse;
-    const double normalized_mean = double{n.mean.data()[c]} * inverse;
-    const auto of_products = double{sums.data()[c]};
-    const auto of_g = double{sums.data()[channels + c]};
-    const double d_mean = -scale * of_g;
-    const double d_sigma = (double{n.gamma.data()[c]} * normalized_mean * of_g -
-                            double{n.ratio.data()[c]} * of_products) *
-                           inverse;
-    slopes[c] = static_cast<float>(d_sigma * inverse / rows);
-    shifts[c] = static_cast<float>(d_mean / rows);
-    result.gamma.mutable_data()[c] = static_cast<float>(-normalized_mean * of_g);
-  }
-  result.y = map_channels(y.shape(), [from = y.data(), mean = n.mean.data(), &slopes, &shifts](
-                                         std::size_t i, std::size_t c) {
-    return slopes[c] * (from[i] - mean[c]) + shifts[c];
-  });
-  return result;
-}
-
-std::vector<Tensor> correction_gradients(const Correction& n, const Tensor& z, const Tensor& y,
-                                         const Tensor& g) {
-  const Tensor sums =
-      product_sums(z.data(), g.data(), rows_of(z), detail::ChannelBlocks(n.mean.size()));
-  StatisticsGradients through = through_statistics(n, y, sums);
-  Tensor of_z =
-      map_channels(g.shape(), [upstream = g.data(), ratio = n.ratio.data()](
-                                  std::size_t i, std::size_t c) { return upstream[i] * ratio[c]; });
-  const Shape channels = n.mean.shape();
-  return {std::move(of_z), std::move(through.y), std::move(through.gamma),
-          TensorAccess::view(sums, channels, channels.size())};
-}
-
 }  // namespace
 
 FoldedWeights detail::fold_batch_norm_on_demand(const Tensor& kernel, const Tensor& bias,
@@ -214,42 +159,6 @@ FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Te
   // Computed now: the owner of a leaf may write to its memory.
   static_cast<void>(folded.kernel.data());
   return folded;
-}
-
-Tensor batch_norm_correction(const Tensor& z, const Tensor& y, const Tensor& gamma,
-                             const Tensor& beta, const ChannelStatistics& batch,
-                             const Tensor& moving_variance, float epsilon) {
-  constexpr std::string_view kName = "batch_norm_correction";
-  if (z.rank() == 0 || z.shape() != y.shape() || rows_of(y) == 0) {
-    throw InvalidArgument(fmt::format(
-        "{}: expected two results [..., channels] of one shape with at least one row, found {} and "
-        "{}",
-        kName, z.shape().to_string(), y.shape().to_string()));
-  }
-  const Index channels = y.dim(-1);
-  require_channels(kName, "gamma", gamma, channels);
-  require_channels(kName, "beta", beta, channels);
-  require_channels(kName, "a mean", batch.mean, channels);
-  require_channels(kName, "a variance", batch.variance, channels);
-  require_channels(kName, "a moving variance", moving_variance, channels);
-  require_epsilon(kName, epsilon);
-  const Tensor inverse = inverse_deviations(batch.variance, epsilon);
-  const auto ratio_of = [epsilon](float moving, float inverse_of_batch) {
-    return static_cast<float>(std::sqrt(double{moving} + double{epsilon}) *
-                              double{inverse_of_batch});
-  };
-  const Tensor ratio = detail::map(Work::map_floats, ratio_of, moving_variance.detach(), inverse);
-  const auto shift_of = [](float mean, float m, float b) { return b - mean * m; };
-  const Tensor shift = detail::map(Work::map_floats, shift_of, batch.mean,
-                                   multipliers(gamma, inverse), beta.detach());
-  const Tensor result =
-      map_channels(z.shape(), [from = z.data(), r = ratio.data(), s = shift.data()](
-                                  std::size_t i, std::size_t c) { return from[i] * r[c] + s[c]; });
-  const Correction n{gamma.detach(), batch.mean.detach().clone(), inverse, ratio};
-  return record(kName, result, {z, y, gamma, beta},
-                [n, z = z.detach(), y = y.detach()](const Tensor& g) {
-                  return correction_gradients(n, z, y, g);
-                });
 }
 
 }  // namespace octet

@@ -25,18 +25,4 @@ FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Te
                               const Tensor& beta, const ChannelStatistics& statistics,
                               float epsilon);
 
-/// What a folded layer gives while it is trained on the statistics of the batch: with the result z
-/// [..., c] of the folded kernel, without its bias, and the result y [..., c] of the kernel as it
-/// was before,
-///
-///     z sqrt(moving_variance + epsilon) / sqrt(batch.variance + epsilon)
-///         + beta - gamma batch.mean / sqrt(batch.variance + epsilon)
-///
-/// `batch` is channel_statistics(y). The gradient flows through it to y, and to z, gamma and beta;
-/// moving_variance is a constant. (Krishnamoorthi, Quantizing deep convolutional networks, 2018,
-/// section 3.2.2.) Throws InvalidArgument as fold_batch_norm(), and for a y without rows.
-Tensor batch_norm_correction(const Tensor& z, const Tensor& y, const Tensor& gamma,
-                             const Tensor& beta, const ChannelStatistics& batch,
-                             const Tensor& moving_variance, float epsilon);
-
 }  // namespace octet

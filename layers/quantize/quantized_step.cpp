@@ -109,9 +109,7 @@ GradientRule gradient_rule(const Step& step, const ForwardContext& context) {
 Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Tensor& x = in.x[0];
-  const FoldedBatchNorm::Batch batch = step.folded->run_batch(x);
-  LayerWeights weights = weights_of(step, in);
-  weights.bias = {};
+  const auto [weights, multipliers] = step.folded->batch_weights();
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
   const bool in_int32 = scheme.kernel != nullptr && trains_on_integers(scheme) && !is_int16(x);
@@ -122,8 +120,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
                           IntegerLinear::Sums::dropped, nullptr, gradient_rule(step, in.context))
                 .real()
           : fake_quant_linear(step, weights, x);
-  const Tensor y = step.folded->corrected(z, batch);
-  return finished(step, apply_activation(step.clamp, y), in);
+  return finished(step, step.folded->normalized_by_batch(z, multipliers, step.clamp), in);
 }
 
 /// Computes sums of int8 products; gives `in.before` also what the PAD in front of the operator and

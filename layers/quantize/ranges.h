@@ -32,7 +32,8 @@ inline std::vector<std::string> calibrate(Model& model, const Tensor& features) 
 std::vector<std::string> range_warnings(const Model& model);
 
 /// Takes every kernel's range from the kernel as it is now: before evaluation and export. In
-/// training the range is one step old after the optimizer has moved the kernel.
+/// training the range is one step old after the optimizer has moved the kernel, or a batch the
+/// statistics of the batch normalization that is folded into it.
 void refresh_kernel_ranges(Model& model);
 
 /// Stops, or takes up again, the observation of activations' and inputs' ranges.

@@ -100,13 +100,32 @@ TEST(FoldedBatchNorm, ABatchMovesTheStatisticsAsTheLayersDo) {
     const LayerWeights own = *layer->unfolded().weights();
     const Tensor y = layer->unfolded().linear(x, own.kernel, own.bias);
     const Tensor expected = norm->forward(y, training());
-    const FoldedBatchNorm::Batch batch = layer->run_batch(x);
+    const auto [weights, multipliers] = layer->batch_weights();
+    EXPECT_EQ(values_of(weights.kernel), values_of(layer->weights()->kernel));
+    const Tensor z = layer->linear(x, weights.kernel, {});
+    expect_close(layer->normalized_by_batch(z, multipliers, FusedActivation::none), expected,
+                 1e-5F);
     expect_close(layer->batch_norm().moving_mean(), norm->moving_mean());
     expect_close(layer->batch_norm().moving_variance(), norm->moving_variance());
-    // The folded kernel, without its bias, corrected.
-    const Tensor z = layer->linear(x, layer->weights()->kernel, {});
-    expect_close(layer->corrected(z, batch), expected, 1e-5F);
   }
+}
+
+TEST(FoldedBatchNorm, ABatchTrainsChannelsWhoseGammaIsZero) {
+  const auto layer = folded_dense(BatchNormMode::statistics);
+  fill(tensor_named(layer->parameters(), "gamma"), {0.0F, -0.0F, 1e-30F});
+  const auto norm = layer->batch_norm().copy();
+  const Tensor x = random_tensor({5, 4}, 1);
+  const Tensor upstream = random_tensor({5, 3}, 2);
+  const auto [weights, multipliers] = layer->batch_weights();
+  const Tensor z = layer->linear(x, weights.kernel, {});
+  Tensor y = layer->normalized_by_batch(z, multipliers, FusedActivation::none);
+  y.backward(upstream);
+  const LayerWeights own = *layer->unfolded().weights();
+  Tensor expected = norm->forward(layer->unfolded().linear(x, own.kernel, own.bias), training());
+  expected.backward(upstream);
+  expect_close(y, expected, 1e-5F);
+  EXPECT_GT(std::fabs(norm->gamma().grad().data()[0]), 0.01F);
+  expect_close(layer->batch_norm().gamma().grad(), norm->gamma().grad(), 1e-4F);
 }
 
 TEST(FoldedBatchNorm, SetTrainableKeepsTheStatisticsToo) {
@@ -227,7 +246,7 @@ TEST(FoldedBatchNorm, RefusesByName) {
   const auto layer = folded_dense(BatchNormMode::statistics);
   expect_error(
       [&] {
-        layer->run_batch(Tensor::zeros({0, 4}));
+        layer->normalized_by_batch(Tensor::zeros({0, 3}), Tensor::ones({3}), FusedActivation::none);
       },
       "expected a batch of at least one example");
   expect_throws<FormatError>([] { static_cast<void>(parse_batch_norm_mode("both")); },

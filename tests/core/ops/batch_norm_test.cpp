@@ -203,6 +203,34 @@ TEST(BatchNorm, AClampIsWhatTheOpGives) {
             gradients([&](const auto& in) { return relu6(plain(in)); }));
 }
 
+/// Multipliers of both signs, and one whose square is below epsilon by far.
+TEST(BatchNorm, OfMultiplesItIsThatOfWhatTheyAreMultiplesOf) {
+  const Tensor x = random_tensor({70, 3, 2, 5}, 1, -1.0F, 3.0F);
+  const Tensor m = Tensor::from({5}, {2.0F, -0.25F, 0.001F, -40.0F, 1.0F});
+  const Tensor multiples = x * m;
+  const Tensor gamma = random_tensor({5}, 2);
+  const Tensor beta = random_tensor({5}, 3);
+  const Tensor upstream = random_tensor(x.shape(), 4);
+  const auto all_of = [&](const Tensor& of, const Tensor& multipliers) {
+    const std::vector<Tensor> in = {leaf(of.clone()), leaf(gamma.clone()), leaf(beta.clone())};
+    auto [y, statistics] = detail::batch_norm_training(in[0], in[1], in[2], kEpsilon,
+                                                       FusedActivation::relu, multipliers);
+    y.backward(upstream);
+    const Tensor dx = multipliers.defined() ? in[0].grad() * multipliers : in[0].grad();
+    return std::vector{y.detach(), statistics.mean, statistics.variance,
+                       dx,         in[1].grad(),    in[2].grad()};
+  };
+  const std::vector<Tensor> found = all_of(multiples, m);
+  const std::vector<Tensor> expected = all_of(x, {});
+  for (std::size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i], 1e-4F);
+  // A channel of zeros gives beta and no gradient that is not a number.
+  const std::vector<Tensor> still = all_of(Tensor::zeros(x.shape()), m);
+  EXPECT_EQ(values_of(still[0]), values_of(relu(Tensor::zeros(x.shape()) + beta)));
+  for (const Tensor& tensor : still) {
+    EXPECT_TRUE(std::ranges::all_of(tensor.span(), [](float v) { return std::isfinite(v); }));
+  }
+}
+
 TEST(BatchNorm, WritesToNoGradientThatSomebodyHolds) {
   const Tensor g = random_tensor({6, 3}, 1);
   const auto gradient = [&](Tensor* held) {
@@ -257,6 +285,11 @@ TEST(BatchNorm, ErrorsNameTheOperationAndWhatWasFound) {
   };
   expect_error(train(x, 2, 3),
                "batch_norm_training: expected gamma of shape [3], one per channel, found [2]");
+  expect_error(
+      [&] {
+        detail::batch_norm_training(x, ones(3), zeros(3), kEpsilon, FusedActivation::none, ones(4));
+      },
+      "batch_norm_training: expected multipliers of shape [3], one per channel, found [4]");
   expect_error(train(x, 3, 4), "expected beta of shape [3], one per channel, found [4]");
   expect_error(train(Tensor::scalar(1.0F), 1, 1), "expected an input [..., channels]");
   expect_error(train(Tensor::zeros({0, 3}), 3, 3), "at least one row, found [0, 3]");

@@ -175,83 +175,14 @@ TEST(FoldBatchNorm, RowsOfManyBlocksGiveTheGradientOfGamma) {
   }
 }
 
-/// The moving variance of the tests below.
-Tensor moving(Index channels) { return random_tensor({channels}, 9, 0.3F, 2.0F); }
-
-Tensor correct(const Tensor& z, const Tensor& y, const Tensor& gamma, const Tensor& beta) {
-  return batch_norm_correction(z, y, gamma, beta, channel_statistics(y), moving(y.dim(-1)),
-                               kEpsilon);
-}
-
-TEST(BatchNormCorrection, GivesTheBatchNormalizationOfTheUnfoldedResult) {
-  const Tensor y = random_tensor({4, 3, 2, 5}, 1);
-  const Tensor gamma = random_tensor({5}, 2);
-  const Tensor beta = random_tensor({5}, 3);
-  const Tensor variance = moving(5);
-  Tensor z = y.clone();
-  for (std::size_t i = 0; i < z.span().size(); ++i) {
-    z.mutable_span()[i] *= gamma.span()[i % 5] / std::sqrt(variance.span()[i % 5] + kEpsilon);
-  }
-  expect_close(correct(z, y, gamma, beta), batch_norm_training(y, gamma, beta, kEpsilon).y, 1e-5F);
-}
-
-TEST(BatchNormCorrection, Gradients) {
-  for (const Shape& shape : {Shape{7, 3}, Shape{2, 3, 2, 2}}) {
-    const Index c = shape[shape.rank() - 1];
-    expect_gradient(
-        [](const std::vector<Tensor>& in) { return correct(in[0], in[1], in[2], in[3]); },
-        {random_tensor(shape, 1), random_tensor(shape, 2), random_tensor({c}, 3),
-         random_tensor({c}, 4)});
-  }
-}
-
-TEST(BatchNormCorrection, GradientsThroughTheFoldedAndTheUnfoldedKernel) {
-  // x, the kernel, gamma and beta of a layer that is trained on the statistics of its batch.
-  const ChannelStatistics statistics{Tensor::zeros({2}), moving(2)};
-  expect_gradient(
-      [&](const std::vector<Tensor>& in) {
-        const Tensor kernel = fold_batch_norm(in[1], {}, in[2], in[3], statistics, kEpsilon).kernel;
-        const Conv2DOptions options{.padding = Padding::same};
-        return correct(conv2d(in[0], kernel, options), conv2d(in[0], in[1], options), in[2], in[3]);
-      },
-      {random_tensor({2, 3, 3, 2}, 1), random_tensor({2, 2, 2, 2}, 2), random_tensor({2}, 3),
-       random_tensor({2}, 4)});
-}
-
-TEST(BatchNormCorrection, LaterChangesOfTheStatisticsDoNotChangeAGradient) {
-  const Tensor y = leaf(random_tensor({6, 2}, 1));
-  Tensor z = leaf(random_tensor({6, 2}, 2));
-  const auto gradient = [&](bool change) {
-    Tensor variance = moving(2);
-    ChannelStatistics batch = channel_statistics(y);
-    Tensor result = batch_norm_correction(z, y, Tensor::ones({2}), Tensor::zeros({2}), batch,
-                                          variance, kEpsilon);
-    if (change) {
-      for (Tensor tensor : {variance, batch.mean, batch.variance}) tensor.mutable_span()[0] = 50.0F;
-    }
-    for (Tensor tensor : {y, z}) tensor.zero_grad();
-    result.backward(random_tensor({6, 2}, 3));
-    return std::pair(values_of(y.grad()), values_of(z.grad()));
-  };
-  EXPECT_EQ(gradient(true), gradient(false));
-}
-
-TEST(BatchNormCorrection, SameBytesOnAnyNumberOfThreads) {
-  const Tensor values = random_tensor({9, 20, 30, 17}, 1);
-  const Tensor upstream = random_tensor(values.shape(), 2);
+TEST(FoldBatchNorm, SameBytesOnAnyNumberOfThreads) {
   const Parts p({40, 30, 17}, 17);
   expect_same_on_any_threads([&] {
-    const std::vector<Tensor> in = {leaf(values.clone()), leaf(random_tensor(values.shape(), 3)),
-                                    leaf(p.gamma.clone()), leaf(p.beta.clone()),
-                                    leaf(p.kernel.clone())};
-    Tensor result = correct(in[0], in[1], in[2], in[3]);
-    result.backward(upstream);
-    const Tensor gamma = in[2].grad().clone();
-    Tensor(in[2]).zero_grad();
-    Tensor kernel = fold_batch_norm(in[4], {}, in[2], in[3], p.statistics, kEpsilon).kernel;
+    const std::vector<Tensor> in = {leaf(p.kernel.clone()), leaf(p.gamma.clone()),
+                                    leaf(p.beta.clone())};
+    Tensor kernel = fold_batch_norm(in[0], {}, in[1], in[2], p.statistics, kEpsilon).kernel;
     kernel.backward(random_tensor(kernel.shape(), 4));
-    return std::vector<Tensor>{result.detach(), in[0].grad(), in[1].grad(), gamma,
-                               in[3].grad(),    in[4].grad(), in[2].grad()};
+    return std::vector<Tensor>{kernel.detach(), in[0].grad(), in[1].grad()};
   });
 }
 
@@ -274,11 +205,6 @@ TEST(FoldBatchNorm, ErrorsNameTheOperationAndWhatWasFound) {
         fold_batch_norm(p.kernel, {}, p.gamma, p.beta, {p.beta, {}}, 1);
       },
       "expected a variance of shape [3], one per channel, found an undefined tensor");
-  expect_error(
-      [&] {
-        correct(Tensor::ones({2, 3}), Tensor::ones({3, 3}), p.gamma, p.beta);
-      },
-      "batch_norm_correction: expected two results");
   expect_error(
       [] {
         channel_statistics(Tensor::zeros({0, 3}));
