@@ -43,18 +43,12 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
 MinMax limits_of_parts(const LazyData& data, std::size_t size) {
   std::optional<MinMax> limits;
   std::mutex mutex;
-  parallel_for(size, thread_share(size, parallel_grain(Work::read_floats), data.grain),
-               [&](std::size_t begin, std::size_t end) {
-                 const ScratchBuffer<float, LazyData> part(std::min(data.grain, end - begin));
-                 for (std::size_t at = begin; at < end; at += data.grain) {
-                   const std::size_t next = std::min(end, at + data.grain);
-                   data.compute(at, next, part.data(), {});
-                   const MinMax found = min_max(std::span(part.data(), next - at));
-                   const std::lock_guard guard(mutex);
-                   if (!limits) limits = found;
-                   limits->include(found);
-                 }
-               });
+  detail::for_each_lazy_part(data, size, [&](std::size_t /*at*/, std::span<const float> values) {
+    const MinMax found = min_max(values);
+    const std::lock_guard guard(mutex);
+    if (!limits) limits = found;
+    limits->include(found);
+  });
   return limits.value_or(MinMax{});
 }
 
@@ -70,6 +64,20 @@ MinMax measure_limits(const Tensor& x) {
 }
 
 }  // namespace
+
+void detail::for_each_lazy_part(
+    const LazyData& data, std::size_t size,
+    FunctionRef<void(std::size_t at, std::span<const float> values)> body) {
+  parallel_for(size, thread_share(size, parallel_grain(Work::read_floats), data.grain),
+               [&](std::size_t begin, std::size_t end) {
+                 const ScratchBuffer<float, LazyData> part(std::min(data.grain, end - begin));
+                 for (std::size_t at = begin; at < end; at += data.grain) {
+                   const std::size_t next = std::min(end, at + data.grain);
+                   data.compute(at, next, part.data(), {});
+                   body(at, {part.data(), next - at});
+                 }
+               });
+}
 
 void Tensor::Storage::forget() {
   // Other threads that are about to write wait until the readers are computed.

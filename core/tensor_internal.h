@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -33,6 +34,11 @@ struct LazyData {
   /// parts than whole grains ask for it.
   std::size_t unit = 0;
 };
+
+/// Computes all `size` elements, a grain at a time and on all threads, without memory for all of
+/// them: body(at, values) is called with the elements from `at` on.
+void for_each_lazy_part(const LazyData& data, std::size_t size,
+                        FunctionRef<void(std::size_t at, std::span<const float> values)> body);
 
 template <class T>
 constexpr DType dtype_of();

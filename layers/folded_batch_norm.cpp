@@ -135,22 +135,23 @@ FoldedBatchNorm::BatchWeights FoldedBatchNorm::batch_weights() const {
   return result;
 }
 
-Tensor FoldedBatchNorm::normalized_by_batch(const Tensor& z, const Tensor& multipliers,
-                                            FusedActivation clamp) {
+detail::TrainingNorm FoldedBatchNorm::normalize_batch(const Tensor& z, const Tensor& multipliers,
+                                                      FusedActivation clamp) {
   if (z.dim(0) == 0) {
     throw InvalidArgument(
         fmt::format("layer \"{}\": expected a batch of at least one example to train on, found an "
                     "empty one",
                     name()));
   }
-  auto [y, statistics] = detail::batch_norm_training(z, batch_norm_->gamma(), batch_norm_->beta(),
-                                                     batch_norm_->epsilon(), clamp, multipliers);
+  detail::TrainingNorm norm(z, batch_norm_->gamma(), batch_norm_->beta(), batch_norm_->epsilon(),
+                            clamp, multipliers);
+  ChannelStatistics statistics = norm.statistics();
   // A bias shifts the mean that inference takes off, and nothing else.
   if (const Tensor bias = layer_->weights()->bias; bias.defined()) {
     statistics.mean = no_grad([&, mean = statistics.mean] { return mean + bias; });
   }
   batch_norm_->move_statistics(statistics, z.shape().without_dim(-1).size());
-  return y;
+  return norm;
 }
 
 Tensor FoldedBatchNorm::normalized(const Tensor& x, const ForwardContext& context) {

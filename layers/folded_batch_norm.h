@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/quant/activation_range.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/find_folded_batch_norm.h>
 #include <octet/layers/layer.h>
@@ -10,6 +11,10 @@
 #include <vector>
 
 namespace octet {
+
+namespace detail {
+class TrainingNorm;
+}
 
 /// Which statistics a FoldedBatchNorm is trained with.
 enum class BatchNormMode {
@@ -70,7 +75,8 @@ class FoldedBatchNorm : public Layer {
   /// Normalizes z, the result of `weights`, by the mean and the variance of z / m, clamps it, and
   /// moves the moving statistics towards these. Throws InvalidArgument for a batch without
   /// examples.
-  Tensor normalized_by_batch(const Tensor& z, const Tensor& multipliers, FusedActivation clamp);
+  detail::TrainingNorm normalize_batch(const Tensor& z, const Tensor& multipliers,
+                                       FusedActivation clamp);
   /// The layer as it was before it was folded, on the statistics of the batch x, before its
   /// activation.
   Tensor normalized(const Tensor& x, const ForwardContext& context);

@@ -19,7 +19,7 @@ struct Arguments {
   bench::StepRequest step;
   bench::LowBitRequest low_bits;
   bench::InferenceRequest inference;
-  bench::MemoryRequest memory;
+  bench::TrainedNetwork memory;
   bench::StreamRequest stream;
   bench::NetworkRequest network;
   std::string mode = "float";
@@ -28,9 +28,7 @@ struct Arguments {
   int threads = 1;
 };
 
-/// What a training of `request` takes: a StepRequest's or a MemoryRequest's options.
-template <class Request>
-void add_training(CLI::App& command, Request& request, std::string& mode) {
+void add_training(CLI::App& command, bench::TrainedNetwork& request, std::string& mode) {
   command.add_option("--network", request.network)->capture_default_str();
   command.add_option("--channels", request.of.channels, "Of --network convolutions")
       ->check(CLI::Range(1, 1 << 12))
@@ -42,6 +40,8 @@ void add_training(CLI::App& command, Request& request, std::string& mode) {
       ->check(CLI::IsMember({"float", "qat", "qat8", "qat8s"}))
       ->capture_default_str();
   command.add_option("--batch", request.batch)->check(CLI::Range(1, 1 << 20));
+  command.add_flag("--batch-statistics", request.batch_statistics,
+                   "Quantized networks normalize by the statistics of each batch");
 }
 
 /// Commands on networks of the examples.

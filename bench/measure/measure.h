@@ -28,14 +28,7 @@ struct TrainRequest {
 /// after it takes, and that of the integers alone (with test data only).
 nlohmann::json measure_training(const TrainRequest& request, double begin);
 
-struct StepRequest {
-  /// mlp, lenet5, dscnn, resnet8, mobilenet or autoencoder, at its reference's size; or
-  /// convolutions, of the size that `of` says.
-  std::string network = "lenet5";
-  ConvolutionsSize of;
-  bool quantized = false;
-  Backward backward = Backward::float32;
-  std::size_t batch = 128;
+struct StepRequest : TrainedNetwork {
   /// Steps of an epoch: at least 6, of which the first warm up.
   std::size_t steps = 30;
   /// Epochs are trained until so much time has passed, one at least.
@@ -48,7 +41,7 @@ struct StepRequest {
 nlohmann::json measure_steps(const StepRequest& request);
 
 struct LowBitRequest {
-  /// A classifier of StepRequest, or mlp.
+  /// A classifier of TrainedNetwork, or mlp.
   std::string network = "mlp";
   std::size_t batch = 128;
   int bits = 4;
@@ -62,7 +55,7 @@ struct LowBitRequest {
 nlohmann::json measure_low_bits(const LowBitRequest& request);
 
 struct InferenceRequest {
-  /// A network of StepRequest.
+  /// A network of TrainedNetwork.
   std::string network = "lenet5";
   std::int64_t batch = 1;
 };
@@ -73,7 +66,7 @@ struct InferenceRequest {
 nlohmann::json measure_invokes(const InferenceRequest& request);
 
 struct StreamRequest {
-  /// A network for sequences of StepRequest that step_model() takes.
+  /// A network for sequences of references() that step_model() takes.
   std::string network = "gru64";
   bool quantized = true;
   /// Where to write PREFIX.tflite, PREFIX.onnx, PREFIX.json with the bytes of the first steps, and
@@ -84,20 +77,11 @@ struct StreamRequest {
 /// Times StreamingInterpreter::step(): microseconds as measure_invokes().
 nlohmann::json measure_stream(const StreamRequest& request);
 
-struct MemoryRequest {
-  /// A network of StepRequest.
-  std::string network = "lenet5";
-  ConvolutionsSize of;
-  bool quantized = false;
-  Backward backward = Backward::float32;
-  std::size_t batch = 128;
-};
-
 /// The most memory that this process has had in steps of training on one batch of noise (peak_mb).
-nlohmann::json measure_training_memory(const MemoryRequest& request);
+nlohmann::json measure_training_memory(const TrainedNetwork& trained);
 
 struct NetworkRequest {
-  /// A network of StepRequest other than convolutions.
+  /// A network of TrainedNetwork other than convolutions.
   std::string network = "lenet5";
   /// Where to write its integers too, untrained; empty: nowhere.
   std::filesystem::path tflite;

@@ -7,17 +7,14 @@
 
 namespace octet::bench {
 
-nlohmann::json measure_training_memory(const MemoryRequest& request) {
+nlohmann::json measure_training_memory(const TrainedNetwork& trained) {
   // Twice, since the optimizer's moments come into being in the first step.
   constexpr int kSteps = 2;
-  const Reference of = reference(request.network, request.of);
-  Model model = make_network(of);
-  if (request.quantized) model = quantize_model(model, of.quantize_options());
-  TrainerOptions options{.batch_size = request.batch, .backward = request.backward};
-  if (of.classes == 0) options.loss = mean_squared_error();
-  Trainer trainer(model, Adam(), options);
-  trainer.fit(noise_for(of, request.batch), kSteps);
-  return {{"network", of.name}, {"batch", request.batch}, {"peak_mb", peak_megabytes()}};
+  const Reference of = reference(trained.network, trained.of);
+  Model model = model_of(trained);
+  Trainer trainer(model, Adam(), options_of(trained));
+  trainer.fit(noise_for(of, trained.batch), kSteps);
+  return {{"network", of.name}, {"batch", trained.batch}, {"peak_mb", peak_megabytes()}};
 }
 
 nlohmann::json measure_deployment_memory() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 namespace octet::bench {
@@ -121,6 +122,23 @@ Model quantized(const Reference& of) {
 }
 
 IntegerModel integers_of(const Reference& of) { return lower(quantized(of)); }
+
+Model model_of(const TrainedNetwork& trained) {
+  const Reference of = reference(trained.network, trained.of);
+  Model model = make_network(of);
+  if (!trained.quantized) return model;
+  QuantizeOptions options = of.quantize_options();
+  if (trained.batch_statistics) options.batch_norm = BatchNormMode::statistics;
+  return quantize_model(model, options);
+}
+
+TrainerOptions options_of(const TrainedNetwork& trained) {
+  TrainerOptions options{.batch_size = trained.batch,
+                         .backward = trained.backward,
+                         .freeze_batch_norm_after = std::numeric_limits<int>::max()};
+  if (reference(trained.network, trained.of).classes == 0) options.loss = mean_squared_error();
+  return options;
+}
 
 Dataset pixels_for(const Reference& of, std::size_t count) {
   std::vector<std::uint8_t> pixels(count * static_cast<std::size_t>(of.example.size()));

@@ -2,7 +2,9 @@
 
 #include <octet/octet.h>
 
+#include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace octet::bench {
@@ -45,6 +47,25 @@ Model make_network(const Reference& of);
 /// The network quantized, untrained, with ranges measured on noise, and its integers.
 Model quantized(const Reference& of);
 IntegerModel integers_of(const Reference& of);
+
+/// What steps of training are measured of.
+struct TrainedNetwork {
+  /// mlp, lenet5, dscnn, resnet8, mobilenet or autoencoder, at its reference's size; or
+  /// convolutions, of the size that `of` says.
+  std::string network = "lenet5";
+  ConvolutionsSize of;
+  bool quantized = false;
+  /// Whether a quantized network goes by the statistics of each batch, as one that is trained
+  /// quantized from the start, instead of moving ones that are folded.
+  bool batch_statistics = false;
+  Backward backward = Backward::float32;
+  std::size_t batch = 128;
+};
+
+/// The network that is trained, built, and quantized where it is to be.
+Model model_of(const TrainedNetwork& trained);
+/// How it is trained: statistics of batches are never frozen.
+TrainerOptions options_of(const TrainedNetwork& trained);
 
 /// `count` images of noise, of bytes as files have them, for a network with classes.
 Dataset pixels_for(const Reference& of, std::size_t count);

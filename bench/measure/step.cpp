@@ -58,11 +58,8 @@ class StepTimes : public Callback {
 
 nlohmann::json measure_steps(const StepRequest& request) {
   const Reference of = reference(request.network, request.of);
-  Model model = make_network(of);
-  if (request.quantized) model = quantize_model(model, of.quantize_options());
-  TrainerOptions options{.batch_size = request.batch, .backward = request.backward};
-  if (of.classes == 0) options.loss = mean_squared_error();
-  Trainer trainer(model, Adam(), options);
+  Model model = model_of(request);
+  Trainer trainer(model, Adam(), options_of(request));
   const auto times = std::make_shared<StepTimes>();
   trainer.add_callback(times);
   const Dataset data = noise_for(of, request.batch * request.steps);

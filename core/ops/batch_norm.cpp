@@ -19,12 +19,15 @@
 namespace octet {
 
 using detail::inverse_deviations;
+using detail::Normalization;
 using detail::require_channels;
 using detail::require_epsilon;
 using detail::row_grain;
 using detail::rows_of;
 
 namespace {
+
+constexpr std::string_view kTraining = "batch_norm_training";
 
 void check_operands(std::string_view operation, const Tensor& x, const Tensor& gamma,
                     const Tensor& beta, float epsilon) {
@@ -44,19 +47,16 @@ Tensor mean_of(const Tensor& sums, Index rows) {
   return detail::map(Work::map_floats, divide, sums.reshape({sums.size()}));
 }
 
-/// What the backward pass reads again.
-struct Normalization {
-  Tensor x, gamma, beta, mean, inverse;
-  FusedActivation activation;
-
-  bool clamps() const { return activation != FusedActivation::none; }
-};
-
 Normalization normalization_of(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                                const Tensor& mean, const Tensor& inverse,
                                FusedActivation activation) {
   // The caller may go on to change the mean before backward() reads it.
-  return {x.detach(), gamma.detach(), beta.detach(), mean.detach().clone(), inverse, activation};
+  return {x.detach(), gamma.detach(),         beta.detach(), mean.detach().clone(),
+          inverse,    real_limits(activation)};
+}
+
+bool is_clamp(const RealLimits& limits) {
+  return std::isfinite(limits.lo) || std::isfinite(limits.hi);
 }
 
 /// sign(m) / sqrt(variance + epsilon m^2), [c].
@@ -112,9 +112,8 @@ class NormPasses {
         inverse_(blocks_.repeated(n.inverse.data())),
         gamma_(blocks_.repeated(n.gamma.data())),
         beta_(blocks_.repeated(n.beta.data())) {
-    const RealLimits limits = real_limits(n.activation);
-    norm_ = {mean_.data(), inverse_.data(), gamma_.data(), beta_.data(),
-             limits.lo,    limits.hi,       n.clamps()};
+    norm_ = {mean_.data(), inverse_.data(), gamma_.data(),    beta_.data(),
+             n.clamp.lo,   n.clamp.hi,      is_clamp(n.clamp)};
   }
 
   Tensor normalized(const Shape& shape) const {
@@ -243,8 +242,10 @@ Tensor lazy_input_gradient(const Normalization& n, const Tensor& g, const Tensor
 
 enum class Statistics { constant, of_batch };
 
-Tensor record_normalized(std::string_view operation, const Normalization& n, const Tensor& x,
-                         const Tensor& gamma, const Tensor& beta, Statistics statistics) {
+/// y, made of what `n` normalizes, on the tape.
+Tensor record_normalized(std::string_view operation, const Tensor& y, const Normalization& n,
+                         const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                         Statistics statistics) {
   const auto backward = [n, x, gamma, beta, statistics](const Tensor& g) {
     const NormPasses passes(n);
     const bool sums_wanted = gamma.requires_grad() || beta.requires_grad();
@@ -266,8 +267,12 @@ Tensor record_normalized(std::string_view operation, const Normalization& n, con
     }
     return gradients;
   };
-  const Tensor y = is_lazy(x) ? lazy_normalized(n) : NormPasses(n).normalized(x.shape());
   return record(operation, y, {x, gamma, beta}, backward);
+}
+
+/// What `n` normalizes, off the tape.
+Tensor values_of(const Normalization& n, const Tensor& x) {
+  return is_lazy(x) ? lazy_normalized(n) : NormPasses(n).normalized(x.shape());
 }
 
 }  // namespace
@@ -308,21 +313,40 @@ BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const 
 
 BatchNormResult detail::batch_norm_training(const Tensor& x, const Tensor& gamma,
                                             const Tensor& beta, float epsilon,
-                                            FusedActivation activation, const Tensor& multipliers) {
-  constexpr std::string_view kName = "batch_norm_training";
-  check_operands(kName, x, gamma, beta, epsilon);
+                                            FusedActivation activation) {
+  const TrainingNorm norm(x, gamma, beta, epsilon, activation);
+  return {norm.result(), norm.statistics()};
+}
+
+detail::TrainingNorm::TrainingNorm(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                                   float epsilon, FusedActivation activation,
+                                   const Tensor& multipliers)
+    : x_(x), gamma_(gamma), beta_(beta) {
+  check_operands(kTraining, x, gamma, beta, epsilon);
   if (rows_of(x) == 0) {
     throw InvalidArgument(fmt::format("{}: expected an input with at least one row, found {}",
-                                      kName, x.shape().to_string()));
+                                      kTraining, x.shape().to_string()));
   }
-  if (multipliers.defined()) require_channels(kName, "multipliers", multipliers, x.dim(-1));
-  ChannelStatistics statistics = channel_statistics(x);
+  if (multipliers.defined()) require_channels(kTraining, "multipliers", multipliers, x.dim(-1));
+  statistics_ = channel_statistics(x);
   const Tensor inverse = multipliers.defined() ? inverse_deviations_of_multiples(
-                                                     statistics.variance, epsilon, multipliers)
-                                               : inverse_deviations(statistics.variance, epsilon);
-  const Normalization n = normalization_of(x, gamma, beta, statistics.mean, inverse, activation);
-  if (multipliers.defined()) statistics = divided(statistics, multipliers);
-  return {record_normalized(kName, n, x, gamma, beta, Statistics::of_batch), std::move(statistics)};
+                                                     statistics_.variance, epsilon, multipliers)
+                                               : inverse_deviations(statistics_.variance, epsilon);
+  norm_ = normalization_of(x, gamma, beta, statistics_.mean, inverse, activation);
+  if (multipliers.defined()) statistics_ = divided(statistics_, multipliers);
+  values_ = values_of(norm_, x);
+}
+
+Tensor detail::TrainingNorm::result() const {
+  return record_normalized(kTraining, values_, norm_, x_, gamma_, beta_, Statistics::of_batch);
+}
+
+Tensor detail::TrainingNorm::quantized(const Tensor& y, const RealLimits& passes) const {
+  Normalization n = norm_;
+  // Limits of `passes` pass the gradient, those of a clamp do not.
+  n.clamp = {std::max(n.clamp.lo, std::nextafter(passes.lo, -kUnbounded)),
+             std::min(n.clamp.hi, std::nextafter(passes.hi, kUnbounded))};
+  return record_normalized(kTraining, y, n, x_, gamma_, beta_, Statistics::of_batch);
 }
 
 Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta,
@@ -334,7 +358,7 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& 
   const Normalization n =
       normalization_of(x, gamma, beta, statistics.mean,
                        inverse_deviations(statistics.variance, epsilon), FusedActivation::none);
-  return record_normalized(kName, n, x, gamma, beta, Statistics::constant);
+  return record_normalized(kName, values_of(n, x), n, x, gamma, beta, Statistics::constant);
 }
 
 }  // namespace octet

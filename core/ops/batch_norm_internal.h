@@ -16,15 +16,45 @@ namespace octet::detail {
 
 /// batch_norm_training() whose y is clamped as `activation` says, in the same pass; the gradient is
 /// 0 where it was. The same bits as the clamp as an op of its own.
+BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                                    float epsilon, FusedActivation activation);
+
+/// What the passes of batch normalization read: y = (x - mean) inverse gamma + beta, per channel,
+/// clamped. The gradient passes between the limits of the clamp.
+struct Normalization {
+  Tensor x, gamma, beta, mean, inverse;
+  RealLimits clamp;
+};
+
+/// batch_norm_training() in two steps, for a y that is quantized by what it is measured to be: the
+/// gradient passes the quantization and the clamp where it is read, without a pass of their own.
 ///
 /// With `multipliers` m [c], constants other than 0, x is m times what is normalized: y and the
 /// statistics are those of x / m, without a pass that divides, since
 ///
 ///     (x / m - mean(x) / m) / sqrt(variance(x) / m^2 + epsilon)
 ///         = sign(m) (x - mean(x)) / sqrt(variance(x) + epsilon m^2)
-BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                                    float epsilon, FusedActivation activation,
-                                    const Tensor& multipliers = {});
+class TrainingNorm {
+ public:
+  /// Throws as batch_norm_training().
+  TrainingNorm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float epsilon,
+               FusedActivation activation, const Tensor& multipliers = {});
+
+  const ChannelStatistics& statistics() const { return statistics_; }
+  /// y, off the tape; computed where it is read if x is the result of an op on images.
+  const Tensor& values() const { return values_; }
+  /// y on the tape.
+  Tensor result() const;
+  /// `y`, what values() were quantized to, on the tape: the gradient passes where values() lie
+  /// within `passes`, and were not clamped.
+  Tensor quantized(const Tensor& y, const RealLimits& passes) const;
+
+ private:
+  Tensor x_, gamma_, beta_;
+  ChannelStatistics statistics_;
+  Normalization norm_;
+  Tensor values_;
+};
 
 /// Throws InvalidArgument unless `found`, called `what`, is [channels].
 void require_channels(std::string_view operation, std::string_view what, const Tensor& found,

@@ -149,11 +149,14 @@ std::optional<Tensor> int8_kernel_gradient(const Conv2DGeometry& geometry,
   for (Index begin = 0; begin < geometry.images; begin += together) {
     const Conv2DGeometry some = geometry.with_images(std::min(together, geometry.images - begin));
     detail::TapPlanes planes(some);
+    const Index of_image = geometry.window.inputs() * geometry.channels;
+    const auto images = x.subspan(size_of(begin * of_image), size_of(some.images * of_image));
     const detail::InputRows inputs =
-        planes.fill(x.data() + begin * geometry.window.inputs() * geometry.channels,
-                    static_cast<std::int8_t>(params.zero_point()));
+        planes.fill(images.data(), static_cast<std::int8_t>(params.zero_point()));
     const GradientRows part = g.part(begin * outputs, begin * outputs + some.rows());
-    detail::add_products(inputs, params, part, planes.rows(), rounding, result.mutable_data());
+    detail::add_products(inputs, params,
+                         detail::column_means(images, geometry.channels, params.zero_point()), part,
+                         planes.rows(), rounding, result.mutable_data());
   }
   if (finish) finish(0, patch, result.mutable_data());
   return result;
@@ -179,19 +182,17 @@ std::optional<Tensor> int8_transposed_kernel_gradient(
   if (outputs > detail::kMostExactRows) return std::nullopt;
   const Index together = detail::images_at_once(geometry, patch * outputs);
   Tensor sums({inputs, geometry.window.taps(), geometry.channels});
-  std::vector<std::int8_t> columns;
   for (Index begin = 0; begin < geometry.images; begin += together) {
     const Index images = std::min(together, geometry.images - begin);
     const Index rows = images * outputs;
-    columns.resize(size_of(inputs * rows));
-    detail::transpose(x.data() + begin * outputs * inputs, rows, inputs, columns.data());
     Tensor patches({rows, patch});
     gather_patches_of(geometry.with_images(images),
                       g.values().data() + begin * geometry.window.inputs() * geometry.channels,
                       patches.mutable_data());
     GradientRows part = MeasuredGradient(patches, outputs).all();
     part.first = begin * outputs * patch;
-    detail::add_products(columns, params, part, rounding, sums.mutable_data());
+    detail::add_products(x.subspan(size_of(begin * outputs * inputs), size_of(rows * inputs)),
+                         params, part, rounding, sums.mutable_data());
   }
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& w = geometry.window.x;

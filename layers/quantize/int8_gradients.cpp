@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <utility>
 
 namespace octet {
@@ -98,7 +99,7 @@ QuantizedGradient quantized_by(const MeasuredGradient& g, std::span<const float>
     const float scale = gradient_scale(largest(i, factors));
     result.scales[size_of(i)] = scale;
     for (std::size_t u = 0; u < factors.size(); ++u) factors[u] = scales[u] * (1.0F / scale);
-    quantize_rows({g.values().data() + at, std::min(block, g.rows() - first), units, at, {}},
+    quantize_rows({g.values().data() + at, std::min(block, g.rows() - first), units, at, {}, {}},
                   factors, rounding, result.values.get() + at);
   };
   parallel_for(size_of(blocks), parallel_grain(Work::write_floats, size_of(block * units)),
@@ -178,8 +179,36 @@ void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* 
                });
 }
 
-void add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
-                  const RowLayout& layout, const GradientRounding& rounding, float* to) {
+std::vector<float> column_means(std::span<const std::int8_t> values, Index columns,
+                                std::int32_t zero_point) {
+  const std::size_t rows = values.size() / size_of(columns);
+  std::vector<std::int64_t> totals(size_of(columns));
+  std::mutex mutex;
+  parallel_for(rows, parallel_grain(Work::read_bytes, size_of(columns)),
+               [&](std::size_t begin, std::size_t end) {
+                 // Sums of so many rows are int32.
+                 constexpr std::size_t kRows = std::size_t{1} << 20;
+                 for (std::size_t first = begin; first < end; first += kRows) {
+                   std::vector<std::int32_t> sums(size_of(columns));
+                   for (std::size_t row = first; row < std::min(end, first + kRows); ++row) {
+                     const std::int8_t* const from = &values[row * sums.size()];
+                     for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += from[c];
+                   }
+                   const std::lock_guard guard(mutex);
+                   for (std::size_t c = 0; c < sums.size(); ++c) totals[c] += sums[c];
+                 }
+               });
+  std::vector<float> means;
+  for (const std::int64_t total : totals) {
+    const double mean = static_cast<double>(total) / static_cast<double>(rows);
+    means.push_back(static_cast<float>(mean - zero_point));
+  }
+  return means;
+}
+
+void add_products(const InputRows& inputs, const QuantParams& params, std::span<const float> means,
+                  const GradientRows& g, const RowLayout& layout, const GradientRounding& rounding,
+                  float* to) {
   const PackedS8 packed = packed_columns(g, layout, rounding);
   std::vector<std::int32_t> start;
   for (const std::int32_t sum : packed.row_sums()) start.push_back(-params.zero_point() * sum);
@@ -214,13 +243,28 @@ void add_products(const InputRows& inputs, const QuantParams& params, const Grad
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) multiply(i);
                });
+  // What rounding takes from the sum of g, every product has lost with the mean of its input.
+  std::vector<float> lost(size_of(g.units));
+  for (std::size_t u = 0; u < lost.size(); ++u) {
+    const double rounded = double{g.scales[u]} * packed.row_sums()[u];
+    lost[u] = static_cast<float>((g.sums[u] - rounded) * double{params.scale()});
+  }
+  const std::size_t rows = inputs.firsts.size() * size_of(inputs.count);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const float mean = means[row % means.size()];
+    float* const out = to + row * lost.size();
+    for (std::size_t u = 0; u < lost.size(); ++u) out[u] += mean * lost[u];
+  }
 }
 
 void add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to) {
   constexpr std::array<Index, 1> kOne = {0};
-  const auto count = static_cast<Index>(inputs.size()) / g.rows;
-  add_products({inputs, count, g.rows, 1, kOne, kOne}, params, g, RowLayout::whole(g.rows),
+  const Index count = static_cast<Index>(inputs.size()) / g.rows;
+  const ScratchBuffer<std::int8_t, InputRows> columns(inputs.size());
+  transpose(inputs.data(), g.rows, count, columns.data());
+  add_products({{columns.data(), inputs.size()}, count, g.rows, 1, kOne, kOne}, params,
+               column_means(inputs, count, params.zero_point()), g, RowLayout::whole(g.rows),
                rounding, to);
 }
 
@@ -257,12 +301,10 @@ Tensor int8_kernel_gradient(std::span<const std::int8_t> x, const QuantParams& p
   const Index rows = g.rows();
   const auto inputs = static_cast<Index>(x.size()) / rows;
   Tensor result({inputs, g.units()});
-  std::vector<std::int8_t> columns;
   for (Index begin = 0; begin < rows; begin += detail::kMostExactRows) {
     const Index end = std::min(rows, begin + detail::kMostExactRows);
-    columns.resize(size_of(inputs * (end - begin)));
-    detail::transpose(x.data() + begin * inputs, end - begin, inputs, columns.data());
-    detail::add_products(columns, params, g.part(begin, end), rounding, result.mutable_data());
+    detail::add_products(x.subspan(size_of(begin * inputs), size_of((end - begin) * inputs)),
+                         params, g.part(begin, end), rounding, result.mutable_data());
   }
   if (finish) finish(0, inputs, result.mutable_data());
   return result;

@@ -72,12 +72,19 @@ void quantize_rows(const GradientRows& g, std::span<const float> factors,
 /// to [columns, rows] = from [rows, columns].
 void transpose(const std::int8_t* from, Index rows, Index columns, std::int8_t* to);
 
+/// The mean of each column of quantized values [rows, columns], less the zero point.
+std::vector<float> column_means(std::span<const std::int8_t> values, Index columns,
+                                std::int32_t zero_point);
+
 /// Adds the products of inputs and g, whose rows stand as `layout` says, in real values, to `to`,
-/// or writes them there for the first rows of all.
-void add_products(const InputRows& inputs, const QuantParams& params, const GradientRows& g,
-                  const RowLayout& layout, const GradientRounding& rounding, float* to);
+/// or writes them there for the first rows of all. `means` are column_means() of the inputs, by
+/// which a product makes up for the rounding of the sum of g: row i of `to` has means[i %
+/// means.size()].
+void add_products(const InputRows& inputs, const QuantParams& params, std::span<const float> means,
+                  const GradientRows& g, const RowLayout& layout, const GradientRounding& rounding,
+                  float* to);
 /// @overload
-/// For one matrix of inputs [count, g.rows].
+/// For a matrix of inputs [g.rows, columns].
 void add_products(std::span<const std::int8_t> inputs, const QuantParams& params,
                   const GradientRows& g, const GradientRounding& rounding, float* to);
 

@@ -52,13 +52,14 @@ void MeasuredGradient::measure(const Mask* inside, const float* from) {
   const std::size_t blocks = size_of(divided_up(rows(), block_));
   const std::size_t of_units = size_of(units());
   largest_.resize(blocks * of_units);
-  // Added up in the order of blocks, whichever threads they were on.
-  std::vector<double> totals(inside == nullptr ? 0 : blocks * width);
+  sums_.resize(blocks * of_units);
   float* const values = inside == nullptr ? nullptr : values_.mutable_data();
 
   const auto measure_block = [&](std::size_t n) {
     const ScratchBuffer<std::int32_t, MeasuredGradient> most(width);
     std::fill_n(most.data(), width, 0);
+    const ScratchBuffer<double, MeasuredGradient> totals(width);
+    std::fill_n(totals.data(), width, 0.0);
     const Index first = static_cast<Index>(n) * block_;
     const Index last = std::min(rows(), first + block_);
     for (Index row = first; row < last; row += at_once) {
@@ -72,7 +73,7 @@ void MeasuredGradient::measure(const Mask* inside, const float* from) {
       for_rows_side_by_side(count, units(), [&](Index i, Index lines, Index columns) {
         const float* const part = masked + at + i * units();
         kernels().passes.raise_magnitudes(part, size_of(lines), size_of(columns), most.data());
-        if (inside != nullptr) add_columns(part, lines, {&totals[n * width], size_of(columns)});
+        add_columns(part, lines, {totals.data(), size_of(columns)});
       });
     }
     float* const largest = &largest_[n * of_units];
@@ -80,6 +81,7 @@ void MeasuredGradient::measure(const Mask* inside, const float* from) {
       for (std::size_t u = 0; u < of_units; ++u) {
         const auto before = std::bit_cast<std::int32_t>(largest[u]);
         largest[u] = std::bit_cast<float>(std::max(before, most.data()[i + u]));
+        sums_[n * of_units + u] += totals.data()[i + u];
       }
     }
   };
@@ -87,14 +89,14 @@ void MeasuredGradient::measure(const Mask* inside, const float* from) {
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t n = begin; n < end; ++n) measure_block(n);
                });
-  if (inside == nullptr) return;
-  std::vector<double> sums(of_units);
-  for (std::size_t i = 0; i < totals.size(); i += of_units) {
-    for (std::size_t u = 0; u < of_units; ++u) sums[u] += totals[i + u];
-  }
-  bias_ = Tensor({units()});
-  std::ranges::transform(sums, bias_.mutable_data(),
+}
+
+Tensor MeasuredGradient::bias() const {
+  const std::vector<double> sums = all().sums;
+  Tensor result({units()});
+  std::ranges::transform(sums, result.mutable_data(),
                          [](double sum) { return static_cast<float>(sum); });
+  return result;
 }
 
 bool MeasuredGradient::is_finite() const {
@@ -108,13 +110,23 @@ std::span<const float> MeasuredGradient::largest(Index i) const {
 GradientRows MeasuredGradient::part(Index begin, Index end) const {
   assert(begin % block_ == 0 && (end % block_ == 0 || end == rows()));
   std::vector<float> scales(size_of(units()));
+  std::vector<double> sums(scales.size());
+  // In the order of blocks, whichever threads they were measured on.
   for (Index i = begin / block_; i < divided_up(end, block_); ++i) {
     const std::span<const float> of_block = largest(i);
-    for (std::size_t u = 0; u < scales.size(); ++u) scales[u] = std::max(scales[u], of_block[u]);
+    const double* const sums_of_block = &sums_[size_of(i * units())];
+    for (std::size_t u = 0; u < scales.size(); ++u) {
+      scales[u] = std::max(scales[u], of_block[u]);
+      sums[u] += sums_of_block[u];
+    }
   }
   for (float& scale : scales) scale = detail::gradient_scale(scale);
-  return {values_.data() + begin * units(), end - begin, units(), begin * units(),
-          std::move(scales)};
+  return {values_.data() + begin * units(),
+          end - begin,
+          units(),
+          begin * units(),
+          std::move(scales),
+          std::move(sums)};
 }
 
 }  // namespace octet

@@ -10,28 +10,30 @@
 namespace octet {
 
 /// Rows of a gradient [rows, units], of which the first value is number `first` of all, with the
-/// scale of each unit's quantized values.
+/// scale of each unit's quantized values and the sum of its values.
 struct GradientRows {
   const float* values;
   Index rows;
   Index units;
   Index first;
   std::vector<float> scales;
+  std::vector<double> sums;
 };
 
 /// A gradient of sums [rows, units] with the largest magnitudes of its values, which the scales of
-/// quantized values are made of. Each unit has one magnitude in every block of rows.
+/// quantized values are made of, and their sums. Each unit has one of each in every block of rows.
 class MeasuredGradient {
  public:
   /// Measures g [..., units] in blocks of `block` rows.
   MeasuredGradient(const Tensor& g, Index block);
   /// Measures g where `inside` is 1, else 0. Values are written to `to`, a new tensor or a view of
-  /// what writable_gradient() gives, and their sums over rows are bias().
+  /// what writable_gradient() gives.
   MeasuredGradient(const Mask& inside, const Tensor& g, const Tensor& to, Index block);
 
   /// [rows, units].
   const Tensor& values() const { return values_; }
-  const Tensor& bias() const { return bias_; }
+  /// The sums of all values of each unit, the gradient of a bias.
+  Tensor bias() const;
   Index rows() const { return values_.dim(0); }
   Index units() const { return values_.dim(1); }
   Index block() const { return block_; }
@@ -47,9 +49,10 @@ class MeasuredGradient {
   void measure(const Mask* inside, const float* from);
 
   Tensor values_;
-  Tensor bias_;
   Index block_;
   std::vector<float> largest_;
+  /// As largest_ has them.
+  std::vector<double> sums_;
 };
 
 namespace detail {

@@ -17,15 +17,26 @@
 
 namespace octet {
 
+using detail::for_each_lazy_part;
+using detail::LazyData;
 using detail::StoredIntegers;
 using detail::TensorAccess;
 
 namespace {
 
 template <class T>
-StoredIntegers quantized(std::span<const float> values, const QuantParams& params, RoundMode mode) {
-  auto integers = allocate_array<T>(values.size());
-  parallel_for(values.size(), thread_share(values.size(), parallel_grain(Work::read_floats)),
+StoredIntegers quantized(const Tensor& x, const QuantParams& params, RoundMode mode) {
+  const auto size = static_cast<std::size_t>(x.size());
+  auto integers = allocate_array<T>(size);
+  if (const LazyData* lazy = TensorAccess::pending(x); lazy != nullptr && lazy->unit > 0) {
+    // A copy: others may ask for all elements meanwhile.
+    for_each_lazy_part(LazyData(*lazy), size, [&](std::size_t at, std::span<const float> values) {
+      quantize(values, params, {integers.get() + at, values.size()}, mode);
+    });
+    return integers;
+  }
+  const std::span<const float> values = x.span();
+  parallel_for(size, thread_share(size, parallel_grain(Work::read_floats)),
                [&](std::size_t begin, std::size_t end) {
                  quantize(values.subspan(begin, end - begin), params,
                           {integers.get() + begin, end - begin}, mode);
@@ -50,13 +61,13 @@ StoredIntegers quantized_pixels(std::span<const std::uint8_t> pixels, const Quan
 
 StoredIntegers quantize_tensor(const Tensor& x, const QuantParams& params, RoundMode mode) {
   if (integer_type_of(params) == DType::int16) {
-    return quantized<std::int16_t>(x.span(), params, mode);
+    return quantized<std::int16_t>(x, params, mode);
   }
   const StoredIntegers stored = TensorAccess::integers(x);
   if (const auto* pixels = stored.as<std::uint8_t>()) {
     return quantized_pixels({pixels, static_cast<std::size_t>(x.size())}, params, mode);
   }
-  return quantized<std::int8_t>(x.span(), params, mode);
+  return quantized<std::int8_t>(x, params, mode);
 }
 
 StoredIntegers integers_of(const Tensor& x, const QuantParams& params) {

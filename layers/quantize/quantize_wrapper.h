@@ -19,7 +19,7 @@ struct Step;
 ///
 /// W and b are those of LayerWeights: of a FoldedBatchNorm the folded ones. While that trains on
 /// the statistics of the batch, x Qk(W) is normalized by its own, see
-/// FoldedBatchNorm::normalized_by_batch().
+/// FoldedBatchNorm::normalize_batch().
 ///
 /// State: that of the layer; kernel_min and kernel_max; and min, max and zero_point of the result,
 /// which begin with post_activation_ or pre_activation_ for a layer with a kernel and with output_

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/batch_norm_internal.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/folded_batch_norm.h>
@@ -79,6 +80,20 @@ Tensor finished(const Step& step, const Tensor& real, const StepInputs& in) {
   return simulated(scheme, *scheme.result, real);
 }
 
+/// Batch normalization whose gradient passes the quantization in the passes that it takes anyway,
+/// where nothing is learned from it.
+Tensor finished(const Step& step, const detail::TrainingNorm& norm, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  if (scheme.result == nullptr || !in_integers(scheme) ||
+      scheme.result->learned_range().wants_gradient()) {
+    return finished(step, norm.result(), in);
+  }
+  const Tensor y = finished(step, norm.values(), in);
+  if (y.quantization() == nullptr) return norm.result();
+  return norm.quantized(y,
+                        scheme.result->learned_range().passes_or(real_limits(*y.quantization())));
+}
+
 /// The step before its clamp, with fake-quantized weights.
 Tensor fake_quant_linear(const Step& step, LayerWeights weights, const Tensor& x) {
   const Quantizer* kernel = step.scheme->kernel;
@@ -120,7 +135,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
                           IntegerLinear::Sums::dropped, nullptr, gradient_rule(step, in.context))
                 .real()
           : fake_quant_linear(step, weights, x);
-  return finished(step, step.folded->normalized_by_batch(z, multipliers, step.clamp), in);
+  return finished(step, step.folded->normalize_batch(z, multipliers, step.clamp), in);
 }
 
 /// Computes sums of int8 products; gives `in.before` also what the PAD in front of the operator and

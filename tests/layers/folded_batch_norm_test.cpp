@@ -1,4 +1,5 @@
 #include <octet/core/archive.h>
+#include <octet/core/ops/batch_norm_internal.h>
 #include <octet/core/ops/ops.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/architecture.h>
@@ -103,8 +104,8 @@ TEST(FoldedBatchNorm, ABatchMovesTheStatisticsAsTheLayersDo) {
     const auto [weights, multipliers] = layer->batch_weights();
     EXPECT_EQ(values_of(weights.kernel), values_of(layer->weights()->kernel));
     const Tensor z = layer->linear(x, weights.kernel, {});
-    expect_close(layer->normalized_by_batch(z, multipliers, FusedActivation::none), expected,
-                 1e-5F);
+    const auto norm_of_z = layer->normalize_batch(z, multipliers, FusedActivation::none);
+    expect_close(norm_of_z.result(), expected, 1e-5F);
     expect_close(layer->batch_norm().moving_mean(), norm->moving_mean());
     expect_close(layer->batch_norm().moving_variance(), norm->moving_variance());
   }
@@ -118,7 +119,7 @@ TEST(FoldedBatchNorm, ABatchTrainsChannelsWhoseGammaIsZero) {
   const Tensor upstream = random_tensor({5, 3}, 2);
   const auto [weights, multipliers] = layer->batch_weights();
   const Tensor z = layer->linear(x, weights.kernel, {});
-  Tensor y = layer->normalized_by_batch(z, multipliers, FusedActivation::none);
+  Tensor y = layer->normalize_batch(z, multipliers, FusedActivation::none).result();
   y.backward(upstream);
   const LayerWeights own = *layer->unfolded().weights();
   Tensor expected = norm->forward(layer->unfolded().linear(x, own.kernel, own.bias), training());
@@ -246,7 +247,7 @@ TEST(FoldedBatchNorm, RefusesByName) {
   const auto layer = folded_dense(BatchNormMode::statistics);
   expect_error(
       [&] {
-        layer->normalized_by_batch(Tensor::zeros({0, 3}), Tensor::ones({3}), FusedActivation::none);
+        layer->normalize_batch(Tensor::zeros({0, 3}), Tensor::ones({3}), FusedActivation::none);
       },
       "expected a batch of at least one example");
   expect_throws<FormatError>([] { static_cast<void>(parse_batch_norm_mode("both")); },

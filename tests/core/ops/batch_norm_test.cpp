@@ -1,5 +1,6 @@
 #include <octet/core/autograd.h>
 #include <octet/core/ops/batch_norm_internal.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/ops.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/core/ops/op_testing.h>
@@ -213,8 +214,10 @@ TEST(BatchNorm, OfMultiplesItIsThatOfWhatTheyAreMultiplesOf) {
   const Tensor upstream = random_tensor(x.shape(), 4);
   const auto all_of = [&](const Tensor& of, const Tensor& multipliers) {
     const std::vector<Tensor> in = {leaf(of.clone()), leaf(gamma.clone()), leaf(beta.clone())};
-    auto [y, statistics] = detail::batch_norm_training(in[0], in[1], in[2], kEpsilon,
-                                                       FusedActivation::relu, multipliers);
+    const detail::TrainingNorm norm(in[0], in[1], in[2], kEpsilon, FusedActivation::relu,
+                                    multipliers);
+    Tensor y = norm.result();
+    const ChannelStatistics& statistics = norm.statistics();
     y.backward(upstream);
     const Tensor dx = multipliers.defined() ? in[0].grad() * multipliers : in[0].grad();
     return std::vector{y.detach(), statistics.mean, statistics.variance,
@@ -228,6 +231,31 @@ TEST(BatchNorm, OfMultiplesItIsThatOfWhatTheyAreMultiplesOf) {
   EXPECT_EQ(values_of(still[0]), values_of(relu(Tensor::zeros(x.shape()) + beta)));
   for (const Tensor& tensor : still) {
     EXPECT_TRUE(std::ranges::all_of(tensor.span(), [](float v) { return std::isfinite(v); }));
+  }
+}
+
+/// Whole numbers, so that values lie on the limits of the window and of the clamp.
+TEST(BatchNorm, QuantizedItPassesTheGradientThatAWindowOfItsOwnPasses) {
+  const Tensor x = Tensor::from({4, 2}, {1, -4, 3, 2, 1, -4, 3, 2});
+  const Tensor upstream = random_tensor({4, 2}, 4);
+  for (const RealLimits& passes : {RealLimits{-1.0F, 1.0F}, RealLimits{-0.5F, 1.5F},
+                                   RealLimits{-2.0F, 0.999F}, RealLimits{1.0F, 2.0F}}) {
+    for (const auto activation : {FusedActivation::none, FusedActivation::relu_n1_to_1}) {
+      const auto gradients = [&](bool fused) {
+        const std::vector<Tensor> in = {leaf(x.clone()), leaf(ones(2)), leaf(zeros(2))};
+        const detail::TrainingNorm norm(in[0], in[1], in[2], 1.25F * 1.25F - 1.0F, activation);
+        Tensor y = norm.result();
+        const GradientWindow window{passes.lo, passes.hi, -kUnbounded, kUnbounded};
+        Tensor z = fused ? norm.quantized(y.detach(), passes)
+                         : record("window", y.detach(), {y}, [y, window](const Tensor& g) {
+                             return std::vector<Tensor>{inside_window(y, g, window)};
+                           });
+        z.backward(upstream);
+        return std::vector{values_of(in[0].grad()), values_of(in[1].grad()),
+                           values_of(in[2].grad())};
+      };
+      EXPECT_EQ(gradients(true), gradients(false)) << passes.lo;
+    }
   }
 }
 
@@ -286,9 +314,7 @@ TEST(BatchNorm, ErrorsNameTheOperationAndWhatWasFound) {
   expect_error(train(x, 2, 3),
                "batch_norm_training: expected gamma of shape [3], one per channel, found [2]");
   expect_error(
-      [&] {
-        detail::batch_norm_training(x, ones(3), zeros(3), kEpsilon, FusedActivation::none, ones(4));
-      },
+      [&] { detail::TrainingNorm(x, ones(3), zeros(3), kEpsilon, FusedActivation::none, ones(4)); },
       "batch_norm_training: expected multipliers of shape [3], one per channel, found [4]");
   expect_error(train(x, 3, 4), "expected beta of shape [3], one per channel, found [4]");
   expect_error(train(Tensor::scalar(1.0F), 1, 1), "expected an input [..., channels]");
