@@ -15,10 +15,7 @@
 
 namespace octet {
 
-using detail::inverse_deviations;
 using detail::product_sums;
-using detail::require_channels;
-using detail::require_epsilon;
 using detail::TensorAccess;
 
 namespace {

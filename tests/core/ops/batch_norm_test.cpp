@@ -109,7 +109,7 @@ struct NaiveNorm {
             const RealLimits& limits)
       : y(x.span().size()), dx(y.size()), dgamma(gamma.span().size()), dbeta(dgamma.size()) {
     const std::size_t channels = dgamma.size();
-    const double rows = static_cast<double>(y.size() / channels);
+    const auto rows = static_cast<double>(y.size()) / static_cast<double>(channels);
     for (std::size_t c = 0; c < channels; ++c) {
       double mean = 0.0;
       double variance = 0.0;

@@ -50,7 +50,7 @@ float made_up(const std::vector<std::int8_t>& x, Index columns, Index column,
   for (const float value : values) lost += double{value};
   for (const std::int64_t code : found.codes)
     lost -= double{found.scale} * static_cast<double>(code);
-  const double mean = sum / static_cast<double>(x.size() / static_cast<std::size_t>(columns));
+  const double mean = sum * static_cast<double>(columns) / static_cast<double>(x.size());
   return static_cast<float>((mean - params.zero_point()) * lost * double{params.scale()});
 }
 
