@@ -123,14 +123,12 @@ std::optional<LayerWeights> FoldedBatchNorm::weights() const {
 }
 
 FoldedBatchNorm::BatchWeights FoldedBatchNorm::batch_weights() const {
-  const Tensor gamma = no_grad([&] { return away_from_zero(batch_norm_->gamma()); });
-  const Tensor inverse =
-      detail::inverse_deviations(batch_norm_->moving_variance(), batch_norm_->epsilon());
-  BatchWeights result{*layer_->weights(), no_grad([&] { return gamma * inverse; })};
-  result.weights.kernel =
-      detail::fold_batch_norm_on_demand(result.weights.kernel, {}, gamma, batch_norm_->beta(),
-                                        batch_norm_->moving_statistics(), batch_norm_->epsilon())
-          .kernel;
+  BatchWeights result{*layer_->weights(), no_grad([&] {
+                        return away_from_zero(batch_norm_->gamma()) *
+                               detail::inverse_deviations(batch_norm_->moving_variance(),
+                                                          batch_norm_->epsilon());
+                      })};
+  result.weights.kernel = detail::scaled_units_on_demand(result.weights.kernel, result.multipliers);
   result.weights.bias = {};
   return result;
 }

@@ -64,9 +64,9 @@ class FoldedBatchNorm : public Layer {
   /// Whether a forward pass normalizes by the statistics of its batch.
   bool uses_batch(const ForwardContext& context) const { return context.training() && !frozen(); }
 
-  /// What is trained on the statistics of a batch: the kernel W m, in the form of the layer with
-  /// the kernel and without a bias, and m [c], a constant. No gradient reaches gamma through it.
-  /// Where gamma is next to 0, m is that of a small gamma: normalizing divides by it.
+  /// Holds what is trained on the statistics of a batch: the kernel W m, in the form of the layer
+  /// with the kernel and without a bias, and m [c], a constant. No gradient reaches gamma through
+  /// it. Where gamma is next to 0, m is that of a small gamma: normalizing divides by it.
   struct BatchWeights {
     LayerWeights weights;
     Tensor multipliers;

@@ -19,8 +19,8 @@ namespace octet::detail {
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                                     float epsilon, FusedActivation activation);
 
-/// What the passes of batch normalization read: y = (x - mean) inverse gamma + beta, per channel,
-/// clamped. The gradient passes between the limits of the clamp.
+/// Holds what the passes of batch normalization read: y = (x - mean) inverse gamma + beta, per
+/// channel, clamped. The gradient passes between the limits of the clamp.
 struct Normalization {
   Tensor x, gamma, beta, mean, inverse;
   RealLimits clamp;
@@ -70,6 +70,10 @@ Tensor inverse_deviations(const Tensor& variance, float epsilon);
 FoldedWeights fold_batch_norm_on_demand(const Tensor& kernel, const Tensor& bias,
                                         const Tensor& gamma, const Tensor& beta,
                                         const ChannelStatistics& statistics, float epsilon);
+
+/// A kernel times `multipliers`, constants, of the units along its last axes; computed where it is
+/// read, as fold_batch_norm_on_demand() does.
+Tensor scaled_units_on_demand(const Tensor& kernel, const Tensor& multipliers);
 
 inline Index rows_of(const Tensor& x) { return x.shape().without_dim(-1).size(); }
 

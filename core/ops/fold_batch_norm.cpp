@@ -148,6 +148,16 @@ FoldedWeights detail::fold_batch_norm_on_demand(const Tensor& kernel, const Tens
           fold_bias(bias, gamma, beta, statistics.mean, inverse, multiplier)};
 }
 
+Tensor detail::scaled_units_on_demand(const Tensor& kernel, const Tensor& multipliers) {
+  const auto folding = std::make_shared<const KernelFolding>(kernel, multipliers);
+  return record("fold_batch_norm", lazy_folded(kernel, folding), {kernel},
+                [folding, rows = kernel.size() / multipliers.size()](const Tensor& g) {
+                  Tensor of_kernel = writable_gradient(g);
+                  folding->scale(g.data(), 0, rows, of_kernel.mutable_data());
+                  return std::vector<Tensor>{of_kernel};
+                });
+}
+
 FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Tensor& gamma,
                               const Tensor& beta, const ChannelStatistics& statistics,
                               float epsilon) {

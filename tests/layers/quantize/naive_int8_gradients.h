@@ -37,8 +37,8 @@ inline Coded coded(const std::vector<float>& values, const std::vector<float>& f
   return result;
 }
 
-/// What a row of a kernel's gradient gets for the rounding of the sum of g: the mean of its input,
-/// less the zero point, times what the sum of the values has lost.
+/// Returns what a row of a kernel's gradient gets for the rounding of the sum of g: the mean of its
+/// input, less the zero point, times what the sum of the values has lost.
 inline float made_up(const std::vector<std::int8_t>& x, Index columns, Index column,
                      const QuantParams& params, const std::vector<float>& values,
                      const Coded& found) {

@@ -67,6 +67,24 @@ TEST(QuantizeTensor, RealsOfCodesAreMadeWhenAskedFor) {
   EXPECT_TRUE(std::equal(values.begin(), values.end(), made.as<std::int8_t>()));
 }
 
+/// A grain that divides no size here, in parts that no tensor is made of.
+TEST(QuantizeTensor, ElementsComputedOnDemandGetTheirCodesPartByPart) {
+  constexpr std::size_t kGrain = 96;
+  const auto value = [](std::size_t i) { return 0.01F * static_cast<float>(i % 311) - 1.5F; };
+  for (const Index size : {1, 95, 96, 97, 20011}) {
+    const auto compute = [&](std::size_t begin, std::size_t end, float* out, MemoryParts) {
+      for (std::size_t i = begin; i < end; ++i) *out++ = value(i);
+    };
+    const Tensor lazy = TensorAccess::lazy({size}, {kGrain, compute, /*unit=*/kGrain});
+    const detail::StoredIntegers found = quantize_tensor(lazy, grid(0.01F, 3));
+    EXPECT_NE(TensorAccess::pending(lazy), nullptr) << "there is no memory for all of them";
+    const detail::StoredIntegers expected = quantize_tensor(lazy.clone(), grid(0.01F, 3));
+    EXPECT_TRUE(std::equal(found.as<std::int8_t>(), found.as<std::int8_t>() + size,
+                           expected.as<std::int8_t>()))
+        << size;
+  }
+}
+
 TEST(QuantizeTensor, Int16IsKeptAsInt8Is) {
   const auto params =
       std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, 0, -32768, 32767));
